@@ -1,0 +1,7 @@
+//! The small languages Kubernetes and Argo CD objects are written in, each read in one place.
+//!
+//! Pure: text in, values out. Nothing here recurses without a bound or panics on any input.
+
+pub mod fields;
+pub mod jsonpath;
+pub mod labels;
