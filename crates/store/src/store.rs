@@ -1,0 +1,110 @@
+//! The public face: one handle for both kinds of store.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::error::{CommitError, Compacted, ListError};
+use crate::event::Event;
+use crate::list::{self, Listing, Page};
+use crate::options::{Options, Stats};
+use crate::record::{Key, Record};
+use crate::state::{FIRST_REVISION, State};
+use crate::watch::Watch;
+use crate::write::Write;
+
+/// A handle to one cluster's objects and their history. Clones share the same store.
+#[derive(Clone, Debug)]
+pub struct Store {
+    state: Arc<Mutex<State>>,
+}
+
+impl Store {
+    /// A new, empty store that lives as long as its handles.
+    ///
+    /// It uses no threads and no timers: what it does depends only on the calls made to it.
+    pub fn memory(options: Options) -> Self {
+        Self { state: Arc::new(Mutex::new(State::new(options, FIRST_REVISION, []))) }
+    }
+
+    /// The revision of the newest write; 1 on a new store.
+    pub fn revision(&self) -> u64 {
+        self.state.lock().revision()
+    }
+
+    /// The oldest revision that can be listed at or watched from.
+    pub fn oldest(&self) -> u64 {
+        self.state.lock().oldest()
+    }
+
+    /// The object, if it exists.
+    pub fn get(&self, key: &Key) -> Option<Arc<Record>> {
+        self.state.lock().get(key).cloned()
+    }
+
+    /// The objects of a resource in one namespace, or in all and cluster-scoped, now or at an earlier
+    /// revision. Listing further pages `at` the first page's revision gives one consistent snapshot.
+    ///
+    /// # Errors
+    ///
+    /// If the page's revision is no longer kept or has not happened yet.
+    pub fn list(&self, resource: &str, namespace: Option<&str>, page: Page) -> Result<Listing, ListError> {
+        list::list(&self.state.lock(), resource, namespace, page)
+    }
+
+    /// How many objects a resource has.
+    pub fn count(&self, resource: &str) -> usize {
+        self.state.lock().table(resource).map_or(0, |table| table.objects.len())
+    }
+
+    /// The resources that have objects, in order.
+    pub fn resources(&self) -> Vec<Arc<str>> {
+        self.state.lock().resources()
+    }
+
+    /// Makes a write and returns the object as written; for a deletion, its final state. The record's
+    /// revision is the write's.
+    ///
+    /// # Guarantees
+    ///
+    /// On success the write is visible to every later call, and durable if the store is on disk. Dropping
+    /// the future before it completes leaves open whether the write is made.
+    ///
+    /// # Errors
+    ///
+    /// See [`CommitError`]. After [`CommitError::Conflict`] nothing has changed.
+    pub async fn commit(&self, write: Write) -> Result<Arc<Record>, CommitError> {
+        let mut state = self.state.lock();
+        let current = state.get(&write.key).cloned();
+        let event = state.plan(write, current.as_ref(), state.revision() + 1)?;
+        let (event, wakes) = state.apply(event);
+        drop(state);
+        wakes.wake();
+        Ok(event.record.clone())
+    }
+
+    /// Follows the events after a revision: those of one resource (of all if empty), in one namespace (in
+    /// all and cluster-scoped if `None`).
+    ///
+    /// # Errors
+    ///
+    /// [`Compacted`] if an event after that revision may no longer be kept.
+    pub fn watch(&self, resource: &str, namespace: Option<&str>, from: u64) -> Result<Watch, Compacted> {
+        Watch::new(&self.state, resource, namespace, from)
+    }
+
+    /// The kept events after a revision, oldest first.
+    pub fn history(&self, from: u64) -> Vec<Arc<Event>> {
+        self.state.lock().history(from)
+    }
+
+    /// Forgets the events up to a revision, as happens by itself when the bounds of [`Options`] are reached.
+    pub fn compact(&self, revision: u64) {
+        self.state.lock().compact(revision);
+    }
+
+    /// What the store holds now.
+    pub fn stats(&self) -> Stats {
+        self.state.lock().stats()
+    }
+}
