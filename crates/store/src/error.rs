@@ -1,5 +1,7 @@
 //! What can go wrong, and what the caller is told.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::record::Record;
@@ -38,4 +40,55 @@ pub enum CommitError {
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
+    /// Writing to disk failed, now or earlier. Whether this write was made is unknown.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a store on disk could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process, or another handle in this one, has the store open.
+    #[error("the store in {} is in use by another process", path.display())]
+    InUse {
+        /// The store's directory or file.
+        path: PathBuf,
+    },
+    /// The file is not what this program wrote.
+    #[error("the store file {} is damaged: {reason}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file was written by a version with another format.
+    #[error("the store file {} has format {found}; this version reads format {supported}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// The only format this version reads.
+        supported: u64,
+    },
+    /// The system refused access.
+    #[error("cannot open the store file {}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Writing the store's file failed. The store refuses writes from then on, because what the file holds is
+/// unknown until it is opened again; reading goes on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot write the store file {}: {source}; no writes are taken until the store is reopened", path.display())]
+pub struct StorageError {
+    /// The file.
+    pub path: Arc<Path>,
+    /// What the database said.
+    pub source: Arc<redb::Error>,
 }

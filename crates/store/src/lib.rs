@@ -14,6 +14,7 @@
 //! [`Key`]. It never parses them.
 
 mod body;
+mod disk;
 mod error;
 mod event;
 mod feed;
@@ -26,7 +27,7 @@ mod watch;
 mod write;
 
 pub use body::Body;
-pub use error::{CommitError, Compacted, ListError};
+pub use error::{CommitError, Compacted, ListError, OpenError, StorageError};
 pub use event::{Change, Event, Frame};
 pub use list::{Listing, Page};
 pub use options::{Options, Stats};

@@ -37,6 +37,8 @@ pub(crate) struct State {
     /// How many of the newest events may keep their frame, and the size of their bodies.
     framed: usize,
     framed_bytes: usize,
+    /// Set when a store in memory takes no more writes.
+    pub(crate) closed: bool,
 }
 
 /// The objects and events of one resource. Exists while there are objects, events or watches.
@@ -62,6 +64,7 @@ impl State {
             object_bytes: 0,
             framed: 0,
             framed_bytes: 0,
+            closed: false,
         };
         for mut record in records {
             let table = state.table_mut(&record.key.resource);
@@ -101,7 +104,13 @@ impl State {
         if revision < self.oldest { Err(Compacted { oldest: self.oldest }) } else { Ok(()) }
     }
 
-    /// The event that a write would be, given the object's current state; changes nothing.
+    /// The event that a write would be; changes nothing.
+    pub(crate) fn plan_one(&self, write: Write) -> Result<Event, CommitError> {
+        let current = self.get(&write.key).cloned();
+        self.plan(write, current.as_ref(), self.revision + 1)
+    }
+
+    /// The event that a write would be at some revision, given the object's current state; changes nothing.
     pub(crate) fn plan(
         &self,
         write: Write,
@@ -136,8 +145,8 @@ impl State {
         Record { key, revision, created: current.map_or(revision, |record| record.created), body }
     }
 
-    /// Makes a planned event the newest one, and returns those to wake once the lock is released.
-    pub(crate) fn apply(&mut self, event: Event) -> (Arc<Event>, Wakes) {
+    /// Makes a planned event the newest one, and notes whom to wake once the lock is released.
+    pub(crate) fn apply(&mut self, event: Event, wakes: &mut Wakes) -> Arc<Record> {
         debug_assert_eq!(event.revision, self.revision + 1, "revisions are gapless");
         let event = Arc::new(event);
         self.revision = event.revision;
@@ -147,9 +156,9 @@ impl State {
             Change::Deleted => table.remove(&event.record.key),
         }
         table.feed.push(event.clone());
-        let of_resource = (table.feed.watches > 0).then(|| table.feed.wake.clone());
+        wakes.note(&table.feed);
         self.all.push(event.clone());
-        let of_all = (self.all.watches > 0).then(|| self.all.wake.clone());
+        wakes.note(&self.all);
 
         if event.change != Change::Deleted {
             self.object_bytes += event.record.stored_size();
@@ -158,7 +167,7 @@ impl State {
         self.history_bytes += event.superseded_bytes();
         self.keep_frame(&event);
         self.trim();
-        (event, Wakes { of_resource, of_all })
+        event.record.clone()
     }
 
     /// Forgets all events up to a revision.
@@ -301,16 +310,20 @@ impl Table {
     }
 }
 
-/// Watches to wake after an event.
+/// Watches to wake after one or more events.
+#[derive(Default)]
 #[must_use = "watches sleep until they are woken"]
-pub(crate) struct Wakes {
-    of_resource: Option<Arc<Notify>>,
-    of_all: Option<Arc<Notify>>,
-}
+pub(crate) struct Wakes(Vec<Arc<Notify>>);
 
 impl Wakes {
+    fn note(&mut self, feed: &Feed) {
+        if feed.watches > 0 && !self.0.iter().any(|noted| Arc::ptr_eq(noted, &feed.wake)) {
+            self.0.push(feed.wake.clone());
+        }
+    }
+
     pub(crate) fn wake(self) {
-        for notify in [self.of_resource, self.of_all].into_iter().flatten() {
+        for notify in self.0 {
             notify.notify_waiters();
         }
     }

@@ -1,15 +1,17 @@
 //! The public face: one handle for both kinds of store.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::error::{CommitError, Compacted, ListError};
+use crate::disk::Disk;
+use crate::error::{CommitError, Compacted, ListError, OpenError};
 use crate::event::Event;
 use crate::list::{self, Listing, Page};
 use crate::options::{Options, Stats};
 use crate::record::{Key, Record};
-use crate::state::{FIRST_REVISION, State};
+use crate::state::{FIRST_REVISION, State, Wakes};
 use crate::watch::Watch;
 use crate::write::Write;
 
@@ -17,6 +19,8 @@ use crate::write::Write;
 #[derive(Clone, Debug)]
 pub struct Store {
     state: Arc<Mutex<State>>,
+    /// `None` for a store in memory.
+    disk: Option<Arc<Disk>>,
 }
 
 impl Store {
@@ -24,7 +28,25 @@ impl Store {
     ///
     /// It uses no threads and no timers: what it does depends only on the calls made to it.
     pub fn memory(options: Options) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(options, FIRST_REVISION, []))) }
+        Self { state: Arc::new(Mutex::new(State::new(options, FIRST_REVISION, []))), disk: None }
+    }
+
+    /// Opens the store kept in a directory, creating it if there is none.
+    ///
+    /// # Guarantees
+    ///
+    /// The store holds every write that was ever acknowledged, and continues its revision counter.
+    ///
+    /// # Caveats
+    ///
+    /// The history before the opening is not kept: [`Store::oldest`] is the revision found.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
+        let (state, disk) = Disk::open(dir, options)?;
+        Ok(Self { state, disk: Some(Arc::new(disk)) })
     }
 
     /// The revision of the newest write; 1 on a new store.
@@ -74,13 +96,23 @@ impl Store {
     ///
     /// See [`CommitError`]. After [`CommitError::Conflict`] nothing has changed.
     pub async fn commit(&self, write: Write) -> Result<Arc<Record>, CommitError> {
+        match &self.disk {
+            None => self.commit_to_memory(write),
+            Some(disk) => disk.commit(write).await,
+        }
+    }
+
+    fn commit_to_memory(&self, write: Write) -> Result<Arc<Record>, CommitError> {
+        let mut wakes = Wakes::default();
         let mut state = self.state.lock();
-        let current = state.get(&write.key).cloned();
-        let event = state.plan(write, current.as_ref(), state.revision() + 1)?;
-        let (event, wakes) = state.apply(event);
+        if state.closed {
+            return Err(CommitError::Closed);
+        }
+        let event = state.plan_one(write)?;
+        let record = state.apply(event, &mut wakes);
         drop(state);
         wakes.wake();
-        Ok(event.record.clone())
+        Ok(record)
     }
 
     /// Follows the events after a revision: those of one resource (of all if empty), in one namespace (in
@@ -106,5 +138,16 @@ impl Store {
     /// What the store holds now.
     pub fn stats(&self) -> Stats {
         self.state.lock().stats()
+    }
+
+    /// Completes the writes under way, refuses further ones with [`CommitError::Closed`], and releases the
+    /// files. Reading what is in memory still works. Happens by itself when the last handle is dropped.
+    ///
+    /// Blocks for as long as the writes take that are under way on disk.
+    pub fn close(&self) {
+        match &self.disk {
+            None => self.state.lock().closed = true,
+            Some(disk) => disk.close(),
+        }
     }
 }
