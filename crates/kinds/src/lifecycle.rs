@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Kind;
-use crate::lookup::{at, ensure, fields, fill, list, remove, set, text};
+use crate::lookup::{annotation, at, ensure, fields, fill, list, remove, set};
 use crate::quality::service_class;
 
 /// The first generation of an object.
@@ -185,8 +185,7 @@ fn add_namespace_finalizer(object: &mut Value) {
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn count_template(object: &mut Value, old: Option<&Value>) {
-    let before =
-        old.map(|old| at(old, "metadata.annotations").map_or("", |all| text(all, TEMPLATE_GENERATION)));
+    let before = old.map(|old| annotation(old, TEMPLATE_GENERATION));
     let count = match (before.and_then(|before| before.parse::<i64>().ok()), old) {
         (None, _) | (_, None) => FIRST,
         (Some(before), Some(old)) if at(object, "spec.template") == at(old, "spec.template") => before,

@@ -32,6 +32,14 @@ pub(crate) fn fields<'a>(value: &'a Value, path: &str) -> Option<&'a Map<String,
     at(value, path).and_then(Value::as_object)
 }
 
+/// An annotation's value, or nothing. Its name has dots, so it is no path.
+pub(crate) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
+    at(object, "metadata.annotations")
+        .and_then(|all| all.get(name))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
 /// Whether the map at a path exists and has an entry.
 pub(crate) fn has_entries(value: &Value, path: &str) -> bool {
     fields(value, path).is_some_and(|fields| !fields.is_empty())
