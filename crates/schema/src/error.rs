@@ -20,6 +20,8 @@ pub struct FieldError {
 pub enum Problem {
     /// `Invalid value: <value>: <detail>`
     Invalid(Value),
+    /// `Invalid value: <detail>`: the value is too large to show
+    InvalidUnshown,
     /// `Required value: <detail>`
     Required,
     /// `Duplicate value: <value>`
@@ -74,7 +76,7 @@ impl FieldError {
     /// The machine-readable reason of a `Status` cause.
     pub fn reason(&self) -> &'static str {
         match self.problem {
-            Problem::Invalid(_) => "FieldValueInvalid",
+            Problem::Invalid(_) | Problem::InvalidUnshown => "FieldValueInvalid",
             Problem::Required => "FieldValueRequired",
             Problem::Duplicate(_) => "FieldValueDuplicate",
             Problem::Forbidden => "FieldValueForbidden",
@@ -93,13 +95,15 @@ impl FieldError {
             Problem::Invalid(value) | Problem::TypeInvalid(value) => {
                 format!("Invalid value: {}", shown(value))
             }
+            Problem::InvalidUnshown => "Invalid value".to_owned(),
             Problem::Required => "Required value".to_owned(),
             Problem::Duplicate(value) => format!("Duplicate value: {}", shown(value)),
             Problem::Forbidden => "Forbidden".to_owned(),
             Problem::NotSupported(value) => format!("Unsupported value: {}", shown(value)),
             Problem::TooLong => "Too long".to_owned(),
             Problem::TooMany { actual, limit } => {
-                return format!("Too many: {actual}: must have at most {limit} items");
+                let items = if *limit == 1 { "item" } else { "items" };
+                return format!("Too many: {actual}: must have at most {limit} {items}");
             }
             Problem::NotFound(value) => format!("Not found: {}", shown(value)),
             Problem::Internal => "Internal error".to_owned(),

@@ -2,10 +2,28 @@
 //!
 //! Pure: values in, values out. No I/O, no clock, no globals.
 
+mod cel;
+mod decode;
+mod defaults;
 mod error;
+mod formats;
+mod lists;
 mod model;
+pub mod names;
+mod path;
+mod prune;
+mod resource;
+pub mod strict;
+mod validate;
+mod validator;
 
+pub use cel::Rules;
+pub use decode::type_errors;
+pub use defaults::apply_defaults;
 pub use error::{FieldError, Problem};
 pub use model::{
     Additional, Kind, Limits, ListKind, MAX_DEPTH, PatchStrategy, Reader, Rule, Schema, SchemaError,
 };
+pub use prune::{prune, unknown_fields};
+pub use validate::validate;
+pub use validator::Validator;

@@ -1,0 +1,191 @@
+//! What is checked and changed in an expression before it is kept.
+
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, operators};
+
+use super::names::escape;
+use crate::model::{Additional, Schema};
+
+/// The call put around everything that can make evaluation long: what a macro loops over, and what `+` builds.
+pub(super) const METER: &str = "@metered";
+
+/// Deepest nesting of an expression tree; evaluation recurses over it.
+const DEEPEST: usize = 200;
+
+/// Names before a dot that are no variables.
+const NAMESPACES: [&str; 3] = ["math", "optional", "sets"];
+
+/// Types as values.
+const TYPES: [&str; 12] =
+    ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint", "google"];
+
+/// Functions and methods an expression may call.
+const FUNCTIONS: &str = " abs bitAnd bitNot bitOr bitShiftLeft bitShiftRight bitXor bool bytes ceil charAt contains \
+    distinct double duration dyn endsWith equivalent find findAll flatten floor format getDate getDayOfMonth \
+    getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds greatest hasValue \
+    indexOf int intersects isFinite isInf isNaN isSorted join lastIndexOf least lowerAscii matches max min none of \
+    ofNonZeroValue optFlatMap optMap or orValue quote replace reverse round sign size slice sort sortBy split sqrt \
+    startsWith string substring sum timestamp trim trunc type uint upperAscii value ";
+
+/// Checks that the expression names only what exists, puts meters in, and says whether it reads `oldSelf`.
+pub(super) fn check_and_meter(
+    expression: &mut IdedExpr,
+    schema: &Schema,
+    whole_resource: bool,
+) -> Result<bool, String> {
+    let mut scan = Scan { schema, whole_resource, bound: Vec::new(), uses_old: false };
+    scan.expression(expression, 0)?;
+    Ok(scan.uses_old)
+}
+
+struct Scan<'s> {
+    schema: &'s Schema,
+    whole_resource: bool,
+    /// Loop variables in scope, with the schema of what they stand for where it is known.
+    bound: Vec<(String, Option<&'s Schema>)>,
+    uses_old: bool,
+}
+
+impl<'s> Scan<'s> {
+    fn expression(&mut self, node: &mut IdedExpr, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err("expression is nested too deeply".to_owned());
+        }
+        self.known_field(&node.expr)?;
+        match &mut node.expr {
+            Expr::Unspecified => return Err("expression is incomplete".to_owned()),
+            Expr::Literal(_) => {}
+            Expr::Ident(name) => self.identifier(name)?,
+            Expr::Select(select) => self.expression(&mut select.operand, depth + 1)?,
+            Expr::List(list) => {
+                for element in &mut list.elements {
+                    self.expression(element, depth + 1)?;
+                }
+            }
+            Expr::Map(map) => {
+                for entry in &mut map.entries {
+                    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                        self.expression(&mut entry.key, depth + 1)?;
+                        self.expression(&mut entry.value, depth + 1)?;
+                    }
+                }
+            }
+            Expr::Struct(literal) => {
+                return Err(format!("undeclared reference to '{}' (in container '')", literal.type_name));
+            }
+            Expr::Call(call) => self.call(call, depth)?,
+            Expr::Comprehension(comprehension) => {
+                let element = self.schema_of(&comprehension.iter_range.expr).and_then(element_schema);
+                self.expression(&mut comprehension.iter_range, depth + 1)?;
+                meter(&mut comprehension.iter_range);
+                self.expression(&mut comprehension.accu_init, depth + 1)?;
+                let outside = self.bound.len();
+                self.bound.push((comprehension.accu_var.clone(), None));
+                self.bound.push((comprehension.iter_var.clone(), element));
+                self.bound.extend(comprehension.iter_var2.clone().map(|name| (name, None)));
+                self.expression(&mut comprehension.loop_cond, depth + 1)?;
+                self.expression(&mut comprehension.loop_step, depth + 1)?;
+                self.expression(&mut comprehension.result, depth + 1)?;
+                self.bound.truncate(outside);
+            }
+        }
+        if self.builds(&node.expr) {
+            meter(node);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &mut CallExpr, depth: usize) -> Result<(), String> {
+        let name = &call.func_name;
+        let operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let namespaced = name.rsplit('.').next().unwrap_or(name);
+        if !operator && !FUNCTIONS.contains(&format!(" {namespaced} ")) {
+            return Err(format!("undeclared reference to '{name}' (in container '')"));
+        }
+        if let Some(target) = &mut call.target {
+            let namespace = matches!(&target.expr, Expr::Ident(name) if NAMESPACES.contains(&name.as_str()));
+            if !namespace {
+                self.expression(target, depth + 1)?;
+            }
+        }
+        for argument in &mut call.args {
+            self.expression(argument, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// `+` over strings and lists builds a new one each time. What a macro appends to its own result is excepted: its
+    /// range has been charged already.
+    fn builds(&self, node: &Expr) -> bool {
+        let Expr::Call(call) = node else { return false };
+        let onto_result = matches!(call.args.first(), Some(IdedExpr { expr: Expr::Ident(name), .. }) if name.starts_with('@'));
+        call.func_name == operators::ADD && !onto_result
+    }
+
+    fn identifier(&mut self, name: &str) -> Result<(), String> {
+        match name {
+            "self" => Ok(()),
+            "oldSelf" => {
+                self.uses_old = true;
+                Ok(())
+            }
+            _ if TYPES.contains(&name) || self.bound.iter().any(|(bound, _)| bound == name) => Ok(()),
+            _ => Err(format!("undeclared reference to '{name}' (in container '')")),
+        }
+    }
+
+    fn known_field(&self, node: &Expr) -> Result<(), String> {
+        let Expr::Select(select) = node else { return Ok(()) };
+        let Some(schema) = self.schema_of(&select.operand.expr) else { return Ok(()) };
+        let described = !schema.properties.is_empty() && schema.additional == Additional::Closed;
+        let whole = schema.embedded_resource || (self.whole_resource && std::ptr::eq(schema, self.schema));
+        let of_resource = whole && matches!(select.field.as_str(), "apiVersion" | "kind" | "metadata");
+        if described && !schema.embedded_resource && !of_resource && property(schema, &select.field).is_none()
+        {
+            return Err(format!("undefined field '{}'", select.field));
+        }
+        Ok(())
+    }
+
+    /// The schema of what a chain of selections from `self` or `oldSelf` stands for.
+    fn schema_of(&self, node: &Expr) -> Option<&'s Schema> {
+        match node {
+            Expr::Ident(name) => {
+                if let Some((_, schema)) = self.bound.iter().rev().find(|(bound, _)| bound == name) {
+                    return *schema;
+                }
+                (name == "self").then_some(self.schema)
+            }
+            Expr::Select(select) if !select.test => {
+                let below = self.schema_of(&select.operand.expr)?;
+                let whole =
+                    below.embedded_resource || (self.whole_resource && std::ptr::eq(below, self.schema));
+                if whole && select.field == "metadata" {
+                    return None;
+                }
+                property(below, &select.field)
+            }
+            Expr::Call(call) if call.func_name == METER => self.schema_of(&call.args.first()?.expr),
+            _ => None,
+        }
+    }
+}
+
+fn property<'s>(schema: &'s Schema, identifier: &str) -> Option<&'s Schema> {
+    if let Some(property) = schema.properties.get(identifier) {
+        return Some(property);
+    }
+    let escaped = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(identifier));
+    escaped.map(|(_, property)| &**property)
+}
+
+/// Iterating over a list yields its items; over a map, its keys.
+fn element_schema(schema: &Schema) -> Option<&Schema> {
+    schema.items.as_deref()
+}
+
+fn meter(node: &mut IdedExpr) {
+    let inner = std::mem::take(node);
+    let id = inner.id;
+    node.id = id;
+    node.expr = Expr::Call(CallExpr { func_name: METER.to_owned(), target: None, args: vec![inner] });
+}
