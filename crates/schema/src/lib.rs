@@ -2,17 +2,21 @@
 //!
 //! Pure: values in, values out. No I/O, no clock, no globals.
 
+pub mod apply;
 mod cel;
 mod decode;
 mod defaults;
 mod error;
 mod formats;
+mod gotext;
 mod lists;
 mod model;
 pub mod names;
+pub mod patch;
 mod path;
 mod prune;
 mod resource;
+pub mod strategic;
 pub mod strict;
 mod validate;
 mod validator;

@@ -1,0 +1,1 @@
+//! Behaviour of server-side apply and its bookkeeping.
