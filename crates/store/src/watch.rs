@@ -122,3 +122,25 @@ impl Drop for Watch {
         self.state.lock().remove_watch(&self.resource);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::state::FIRST_REVISION;
+
+    #[test]
+    fn a_dropped_watch_leaves_nothing_behind() {
+        let state = Arc::new(Mutex::new(State::new(Options::default(), FIRST_REVISION, [])));
+        for resource in ["no-such-resource", ""] {
+            let first = Watch::new(&state, resource, None, FIRST_REVISION).unwrap();
+            let second = Watch::new(&state, resource, None, FIRST_REVISION).unwrap();
+            drop(first);
+            assert_eq!(state.lock().stats().watches, 1);
+            drop(second);
+            assert_eq!(state.lock().stats().watches, 0);
+            assert!(state.lock().table(resource).is_none());
+            assert_eq!(Arc::strong_count(&state), 1);
+        }
+    }
+}

@@ -16,22 +16,15 @@ const MAX_WAITING: usize = 1024;
 /// One write and whom to tell about it.
 pub(super) struct Job {
     pub(super) write: Write,
-    reply: oneshot::Sender<Outcome>,
-    _place: OwnedSemaphorePermit,
+    pub(super) reply: Reply,
 }
 
 type Outcome = Result<Arc<Record>, CommitError>;
 
-impl Job {
-    /// Splits off the write; the rest is needed to answer.
-    pub(super) fn split(self) -> (Write, Reply) {
-        (self.write, Reply { reply: self.reply, _place: self._place })
-    }
-}
-
 /// The obligation to answer one writer.
 pub(super) struct Reply {
     reply: oneshot::Sender<Outcome>,
+    /// Makes room for another writer when this one has been answered.
     _place: OwnedSemaphorePermit,
 }
 
@@ -75,7 +68,7 @@ impl Queue {
         if waiting.closed {
             return None;
         }
-        waiting.jobs.push_back(Job { write, reply, _place: place });
+        waiting.jobs.push_back(Job { write, reply: Reply { reply, _place: place } });
         drop(waiting);
         self.filled.notify_one();
         Some(outcome)
@@ -102,6 +95,13 @@ impl Queue {
     pub(super) fn abandon(&self) {
         self.close();
         self.waiting.lock().jobs.clear();
+    }
+}
+
+#[cfg(test)]
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.lock().jobs.len()
     }
 }
 

@@ -45,7 +45,7 @@ impl Writer {
 
     fn write(&mut self, jobs: Vec<Job>) {
         if let Some(error) = &self.failed {
-            return refuse(jobs.into_iter().map(|job| job.split().1), error);
+            return refuse(jobs.into_iter().map(|job| job.reply), error);
         }
         let batch = self.plan(jobs);
         if batch.overlay.is_empty() {
@@ -69,8 +69,7 @@ impl Writer {
             overlay: Overlay::new(),
             answers: Vec::with_capacity(jobs.len()),
         };
-        for job in jobs {
-            let (write, reply) = job.split();
+        for Job { write, reply } in jobs {
             let current = match batch.overlay.get(&write.key) {
                 Some(changed) => changed.as_ref(),
                 None => state.get(&write.key),

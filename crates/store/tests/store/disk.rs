@@ -159,6 +159,8 @@ fn a_damaged_byte_is_found_or_does_not_matter() {
             Ok(store) => assert_eq!((contents(&store), store.revision()), (want.clone(), 41), "byte {place}"),
             Err(error) => {
                 found += 1;
+                let again = Store::open(dir.path(), Options::default());
+                assert!(again.is_err(), "byte {place}: the second opening must not pass over the damage");
                 assert!(error.to_string().contains("objects.redb"), "byte {place}: {error}");
             }
         }
