@@ -75,6 +75,11 @@ impl Rules {
     }
 }
 
+/// Whether an expression reads `oldSelf`; `false` for one that does not compile.
+pub(crate) fn uses_old_self(rule: &str) -> bool {
+    Program::compile(rule, &Schema::default(), true).is_ok_and(|program| program.uses_old_self())
+}
+
 struct Builder {
     errors: Vec<FieldError>,
     has_rules: HashMap<*const Schema, bool>,

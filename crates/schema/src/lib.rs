@@ -18,6 +18,7 @@ mod prune;
 mod resource;
 pub mod strategic;
 pub mod strict;
+pub mod structural;
 mod validate;
 mod validator;
 

@@ -16,6 +16,13 @@ pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
     unknown
 }
 
+/// [`prune`] for a value inside an object rather than a whole one.
+pub(crate) fn prune_below(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    Walk { unknown: &mut unknown }.known(Some(schema), value, false, &Path::Root, 0);
+    unknown
+}
+
 /// What [`prune`] would remove.
 pub fn unknown_fields(schema: &Schema, object: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
