@@ -1,0 +1,116 @@
+//! The kinds the simulator reads or writes.
+
+use serde_json::Value;
+
+/// A kind the simulator reads or writes, always at its one current version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "each variant is the kind it is named after")]
+pub enum Kind {
+    ConfigMap,
+    ControllerRevision,
+    DaemonSet,
+    Deployment,
+    Ingress,
+    Job,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    ReplicaSet,
+    Service,
+    ServiceAccount,
+    StatefulSet,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The kinds whose changes matter: watch these, and feed each change to
+    /// [`affected_by`](crate::affected_by).
+    pub const WATCHED: [Self; 16] = [
+        Self::ConfigMap,
+        Self::ControllerRevision,
+        Self::DaemonSet,
+        Self::Deployment,
+        Self::Ingress,
+        Self::Job,
+        Self::Namespace,
+        Self::Node,
+        Self::PersistentVolume,
+        Self::PersistentVolumeClaim,
+        Self::Pod,
+        Self::PodDisruptionBudget,
+        Self::ReplicaSet,
+        Self::Service,
+        Self::ServiceAccount,
+        Self::StatefulSet,
+    ];
+
+    /// The kind of a stored object, by its `apiVersion` and `kind`.
+    pub fn of(object: &Value) -> Option<Self> {
+        Self::parse(object["apiVersion"].as_str()?, object["kind"].as_str()?)
+    }
+
+    /// The kind called `kind` in `api_version` (as in an owner reference).
+    pub fn parse(api_version: &str, kind: &str) -> Option<Self> {
+        Self::WATCHED.into_iter().find(|known| known.kind() == kind && known.api_version() == api_version)
+    }
+
+    /// The `kind` field of its objects.
+    pub fn kind(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The plural under which the API serves it.
+    pub fn resource(self) -> &'static str {
+        self.names().1
+    }
+
+    /// The API group, empty for the core group.
+    pub fn group(self) -> &'static str {
+        self.api_version().rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The `apiVersion` field of its objects.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::DaemonSet
+            | Self::Deployment
+            | Self::ReplicaSet
+            | Self::StatefulSet
+            | Self::ControllerRevision => "apps/v1",
+            Self::Job => "batch/v1",
+            Self::Ingress => "networking.k8s.io/v1",
+            Self::PodDisruptionBudget => "policy/v1",
+            _ => "v1",
+        }
+    }
+
+    /// Whether its objects live in a namespace.
+    pub fn namespaced(self) -> bool {
+        !matches!(self, Self::Namespace | Self::Node | Self::PersistentVolume)
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::ConfigMap => ("ConfigMap", "configmaps"),
+            Self::ControllerRevision => ("ControllerRevision", "controllerrevisions"),
+            Self::DaemonSet => ("DaemonSet", "daemonsets"),
+            Self::Deployment => ("Deployment", "deployments"),
+            Self::Ingress => ("Ingress", "ingresses"),
+            Self::Job => ("Job", "jobs"),
+            Self::Namespace => ("Namespace", "namespaces"),
+            Self::Node => ("Node", "nodes"),
+            Self::PersistentVolume => ("PersistentVolume", "persistentvolumes"),
+            Self::PersistentVolumeClaim => ("PersistentVolumeClaim", "persistentvolumeclaims"),
+            Self::Pod => ("Pod", "pods"),
+            Self::PodDisruptionBudget => ("PodDisruptionBudget", "poddisruptionbudgets"),
+            Self::ReplicaSet => ("ReplicaSet", "replicasets"),
+            Self::Service => ("Service", "services"),
+            Self::ServiceAccount => ("ServiceAccount", "serviceaccounts"),
+            Self::StatefulSet => ("StatefulSet", "statefulsets"),
+        }
+    }
+}
