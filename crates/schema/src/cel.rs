@@ -314,11 +314,14 @@ fn failure(node: &Node, rule: &Rule, value: &Value, detail: String, path: &Path<
     let problem = match rule.reason.as_deref() {
         Some("FieldValueForbidden") => Problem::Forbidden,
         Some("FieldValueRequired") => Problem::Required,
+        Some("FieldValueDuplicate") if composite => Problem::DuplicateUnshown,
         Some("FieldValueDuplicate") => Problem::Duplicate(value.clone()),
         _ if composite => Problem::InvalidUnshown,
         _ => Problem::Invalid(value.clone()),
     };
-    let detail = if matches!(problem, Problem::Duplicate(_)) { String::new() } else { detail };
+    // A duplicate speaks for itself: upstream drops the rule's message.
+    let duplicate = matches!(problem, Problem::Duplicate(_) | Problem::DuplicateUnshown);
+    let detail = if duplicate { String::new() } else { detail };
     FieldError { path: at, problem, detail }
 }
 

@@ -26,6 +26,8 @@ pub enum Problem {
     Required,
     /// `Duplicate value: <value>`
     Duplicate(Value),
+    /// `Duplicate value`: the value is too large to show
+    DuplicateUnshown,
     /// `Forbidden: <detail>`
     Forbidden,
     /// `Unsupported value: <value>: supported values: <detail>`
@@ -78,7 +80,7 @@ impl FieldError {
         match self.problem {
             Problem::Invalid(_) | Problem::InvalidUnshown => "FieldValueInvalid",
             Problem::Required => "FieldValueRequired",
-            Problem::Duplicate(_) => "FieldValueDuplicate",
+            Problem::Duplicate(_) | Problem::DuplicateUnshown => "FieldValueDuplicate",
             Problem::Forbidden => "FieldValueForbidden",
             Problem::NotSupported(_) => "FieldValueNotSupported",
             Problem::TooLong => "FieldValueTooLong",
@@ -98,6 +100,7 @@ impl FieldError {
             Problem::InvalidUnshown => "Invalid value".to_owned(),
             Problem::Required => "Required value".to_owned(),
             Problem::Duplicate(value) => format!("Duplicate value: {}", shown(value)),
+            Problem::DuplicateUnshown => "Duplicate value".to_owned(),
             Problem::Forbidden => "Forbidden".to_owned(),
             Problem::NotSupported(value) => format!("Unsupported value: {}", shown(value)),
             Problem::TooLong => "Too long".to_owned(),

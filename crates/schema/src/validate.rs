@@ -30,7 +30,7 @@ pub(crate) fn validate_with(
     old: Option<&Value>,
 ) -> Vec<FieldError> {
     let run = |old: Option<&Value>| {
-        let mut check = Check { patterns, errors: Vec::new(), ratchet: old.is_some() };
+        let mut check = Check { patterns, errors: Vec::new(), ratchet: old.is_some(), visited: 0 };
         check.node(schema, object, old, &Path::Root, 0);
         check.errors
     };
@@ -95,6 +95,8 @@ struct Check<'p> {
     patterns: &'p Patterns,
     errors: Vec<FieldError>,
     ratchet: bool,
+    /// How many values were looked at: tells which of several failed alternatives came closest.
+    visited: usize,
 }
 
 impl Check<'_> {
@@ -102,6 +104,7 @@ impl Check<'_> {
         if depth > MAX_DEPTH || self.errors.len() >= MOST_ERRORS || (self.ratchet && old == Some(value)) {
             return;
         }
+        self.visited += 1;
         self.kind(schema, value, path);
         if value.is_null() {
             self.enumeration(schema, value, path);
@@ -210,12 +213,8 @@ impl Check<'_> {
     fn number(&mut self, schema: &Schema, number: &Number, path: &Path<'_>) {
         let limits = &schema.limits;
         let value = number.as_f64().unwrap_or(f64::NAN);
-        if schema.kind == Some(Kind::Integer)
-            && limits.format.as_deref() == Some("int32")
-            && !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value)
-        {
-            let detail =
-                format!("Checked value must be of type integer with format int32 in {}", path.dotted());
+        if let Some(range) = outside_integer_range(schema, number) {
+            let detail = format!("Checked value must be of type integer {range} in {}", path.dotted());
             self.errors.push(FieldError::invalid("", "", detail));
         }
         let shown = |bound: f64| if number.is_f64() { go_float(bound) } else { go_float(bound.trunc()) };
@@ -313,22 +312,22 @@ impl Check<'_> {
     /// Unchanged values are not excused inside combinations: which of them held is not known.
     fn combinations(&mut self, schema: &Schema, value: &Value, path: &Path<'_>, depth: usize) {
         let attempt = |part: &Arc<Schema>| {
-            let mut check = Check { patterns: self.patterns, errors: Vec::new(), ratchet: false };
+            let mut check = Check { patterns: self.patterns, errors: Vec::new(), ratchet: false, visited: 0 };
             check.node(part, value, None, path, depth + 1);
-            check.errors
+            check
         };
         let mut found = Vec::new();
         let quoted = || Value::from(path.dotted());
         if !schema.any_of.is_empty() {
             let failures: Vec<_> = schema.any_of.iter().map(attempt).collect();
-            if failures.iter().all(|errors| !errors.is_empty()) {
+            if failures.iter().all(|check| !check.errors.is_empty()) {
                 found.push(whole(format!("{} must validate at least one schema (anyOf)", quoted())));
                 found.extend(closest(failures));
             }
         }
         if !schema.one_of.is_empty() {
             let failures: Vec<_> = schema.one_of.iter().map(attempt).collect();
-            let held = failures.iter().filter(|errors| errors.is_empty()).count();
+            let held = failures.iter().filter(|check| check.errors.is_empty()).count();
             if held != 1 {
                 let count = match held {
                     0 => "Found none valid".to_owned(),
@@ -345,15 +344,15 @@ impl Check<'_> {
         }
         if !schema.all_of.is_empty() {
             let failures: Vec<_> = schema.all_of.iter().map(attempt).collect();
-            let held = failures.iter().filter(|errors| errors.is_empty()).count();
-            found.extend(failures.into_iter().flatten());
+            let held = failures.iter().filter(|check| check.errors.is_empty()).count();
+            found.extend(failures.into_iter().flat_map(|check| check.errors));
             if held != schema.all_of.len() {
                 let none = if held == 0 { ". None validated" } else { "" };
                 found.push(whole(format!("{} must validate all the schemas (allOf){none}", quoted())));
             }
         }
         if let Some(not) = &schema.not
-            && attempt(not).is_empty()
+            && attempt(not).errors.is_empty()
         {
             found.push(whole(format!("{} must not validate the schema (not)", quoted())));
         }
@@ -387,9 +386,10 @@ fn whole(message: String) -> FieldError {
     FieldError::invalid("", "", message)
 }
 
-/// Of several failed alternatives, the one that came closest.
-fn closest(failures: Vec<Vec<FieldError>>) -> Vec<FieldError> {
-    failures.into_iter().min_by_key(Vec::len).unwrap_or_default()
+/// The errors of the failed alternative that got furthest, the first of equals.
+fn closest(failures: Vec<Check<'_>>) -> Vec<FieldError> {
+    let furthest = failures.into_iter().rev().max_by_key(|check| check.visited);
+    furthest.map(|check| check.errors).unwrap_or_default()
 }
 
 /// The element of the old list that this one replaces; only keyed lists can tell.
@@ -449,6 +449,24 @@ fn same_value(left: &Value, right: &Value) -> bool {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
         _ => left == right,
     }
+}
+
+/// What kind of integer the number is not, where the schema asks for one.
+fn outside_integer_range(schema: &Schema, number: &Number) -> Option<&'static str> {
+    if schema.kind != Some(Kind::Integer) {
+        return None;
+    }
+    let value = number.as_f64().unwrap_or(f64::NAN);
+    let whole = value.fract() == 0.0;
+    // The first float past the largest 64-bit integer; the largest itself has no float.
+    const PAST_I64: f64 = 9_223_372_036_854_775_808.0;
+    let long = (-PAST_I64..PAST_I64).contains(&value);
+    let (fits, name) = match schema.limits.format.as_deref() {
+        Some("int32") => ((f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "with format int32"),
+        Some("int64") => (long, "with format int64"),
+        _ => (long, "(default format)"),
+    };
+    (!whole || !fits).then_some(name)
 }
 
 fn is_multiple(number: &Number, step: f64) -> bool {
