@@ -8,8 +8,11 @@ use bytes::Bytes;
 /// Bodies below this many bytes are kept as they are: compression would save less than it costs.
 const COMPRESS_FROM: usize = 1024;
 
-/// Room for `"resourceVersion":"18446744073709551615",`.
-const REVISION_ROOM: usize = 42;
+/// LZ4 cannot expand more than this.
+const MAX_EXPANSION: usize = 255;
+
+/// Room for the member with the largest revision.
+const MEMBER_ROOM: usize = r#""resourceVersion":"18446744073709551615","#.len();
 
 /// An object's JSON *without* `metadata.resourceVersion`, and the byte offset at which
 /// `"resourceVersion":"N",` is put in on reading. The revision is only known at commit; keeping it out of
@@ -43,7 +46,7 @@ impl Body {
         let body = Self { stored: Arc::from(stored), raw_len, splice_at };
         let whole = splice_at <= raw_len
             && match body.is_compressed() {
-                true => inflate(&body.stored, raw_len as usize).is_some(),
+                true => body.inflates(),
                 false => stored.len() == raw_len as usize,
             };
         whole.then_some(body)
@@ -64,21 +67,35 @@ impl Body {
 
     /// Appends the JSON with the revision put in.
     pub(crate) fn write_json(&self, revision: u64, out: &mut Vec<u8>) {
-        out.reserve(self.raw_len() + REVISION_ROOM);
-        if !self.is_compressed() {
-            return self.splice(&self.stored, revision, out);
+        let mut buffer = [0; MEMBER_ROOM];
+        let member = revision_member(revision, &mut buffer);
+        if self.is_compressed() {
+            self.inflate_around(member, out);
+        } else {
+            let (before, after) = self.stored.split_at(self.splice_at());
+            out.reserve(self.raw_len() + member.len());
+            out.extend_from_slice(before);
+            out.extend_from_slice(member);
+            out.extend_from_slice(after);
         }
-        let json = inflate(&self.stored, self.raw_len()).expect("compressed here or checked when loaded");
-        self.splice(&json, revision, out);
     }
 
-    fn splice(&self, json: &[u8], revision: u64, out: &mut Vec<u8>) {
-        let (before, after) = json.split_at(self.splice_at());
-        out.extend_from_slice(before);
-        out.extend_from_slice(b"\"resourceVersion\":\"");
-        write_decimal(revision, out);
-        out.extend_from_slice(b"\",");
-        out.extend_from_slice(after);
+    /// Inflates in place, behind a gap as long as the member, and then moves what precedes the member over
+    /// the gap: the metadata is at the start, so this moves far less than a copy of the whole.
+    fn inflate_around(&self, member: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        let inflated = start + member.len();
+        out.resize(inflated + self.raw_len(), 0);
+        inflate(&self.stored, &mut out[inflated..]).expect("compressed here or checked when loaded");
+        out.copy_within(inflated..inflated + self.splice_at(), start);
+        let gap = start + self.splice_at();
+        out[gap..gap + member.len()].copy_from_slice(member);
+    }
+
+    fn inflates(&self) -> bool {
+        // A corrupt length must not make us allocate gigabytes.
+        self.raw_len() / MAX_EXPANSION <= self.stored.len()
+            && inflate(&self.stored, &mut vec![0; self.raw_len()]).is_some()
     }
 
     fn is_compressed(&self) -> bool {
@@ -103,28 +120,30 @@ fn compress(json: &[u8]) -> Arc<[u8]> {
     Arc::from(json)
 }
 
-/// LZ4 cannot expand more than this; a corrupt length must not make us allocate gigabytes.
-const MAX_EXPANSION: usize = 255;
-
-fn inflate(stored: &[u8], raw_len: usize) -> Option<Vec<u8>> {
-    if raw_len / MAX_EXPANSION > stored.len() {
-        return None;
-    }
-    lz4_flex::block::decompress(stored, raw_len).ok().filter(|json| json.len() == raw_len)
+/// Fills the buffer exactly, or fails.
+fn inflate(stored: &[u8], json: &mut [u8]) -> Option<()> {
+    let length = lz4_flex::block::decompress_into(stored, json).ok()?;
+    (length == json.len()).then_some(())
 }
 
-fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 20];
-    let mut first = digits.len();
+/// Writes `"resourceVersion":"N",` into the end of the buffer and returns it.
+fn revision_member(mut revision: u64, buffer: &mut [u8; MEMBER_ROOM]) -> &[u8] {
+    const BEFORE: &[u8] = b"\"resourceVersion\":\"";
+    const AFTER: &[u8] = b"\",";
+    let mut start = MEMBER_ROOM - AFTER.len();
+    buffer[start..].copy_from_slice(AFTER);
     loop {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
+        start -= 1;
+        buffer[start] = b'0' + (revision % 10) as u8;
+        revision /= 10;
+        if revision == 0 {
             break;
         }
     }
-    out.extend_from_slice(&digits[first..]);
+    let digits = start;
+    start -= BEFORE.len();
+    buffer[start..digits].copy_from_slice(BEFORE);
+    &buffer[start..]
 }
 
 #[cfg(test)]
@@ -160,7 +179,11 @@ mod tests {
         let json = manifest(100);
         let body = Body::new(json.clone(), 13);
         assert!(body.stored().len() < json.len() / 2, "{body:?} of {}", json.len());
-        assert_eq!(text(&body, 42).replace(r#""resourceVersion":"42","#, ""), json);
+        let mut out = b"before ".to_vec();
+        body.write_json(42, &mut out);
+        let (head, rest) = json.split_at(13);
+        let want = format!(r#"before {head}"resourceVersion":"42",{rest}"#);
+        assert_eq!(String::from_utf8(out).unwrap(), want);
     }
 
     #[test]

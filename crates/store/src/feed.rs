@@ -1,9 +1,8 @@
 //! An event sequence that watches read by position while its front is trimmed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-use tokio::sync::Notify;
+use std::task::Waker;
 
 use crate::event::Event;
 
@@ -15,8 +14,17 @@ use crate::event::Event;
 pub(crate) struct Feed {
     events: VecDeque<Arc<Event>>,
     dropped: u64,
-    pub(crate) watches: usize,
-    pub(crate) wake: Arc<Notify>,
+    /// By number, and so in order of creation: who wakes first must not depend on chance.
+    watches: BTreeMap<u64, Sleeper>,
+    next_watch: u64,
+}
+
+/// A watch, as far as the feed needs to know it.
+#[derive(Debug)]
+struct Sleeper {
+    namespace: Option<Arc<str>>,
+    /// Set while the watch waits for an event.
+    waker: Option<Waker>,
 }
 
 impl Feed {
@@ -61,5 +69,39 @@ impl Feed {
     /// Events after a revision, oldest first.
     pub(crate) fn after(&self, revision: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         self.events.range(self.events.partition_point(|event| event.revision <= revision)..)
+    }
+
+    /// Adds a watch and returns its number.
+    pub(crate) fn add_watch(&mut self, namespace: Option<Arc<str>>) -> u64 {
+        let number = self.next_watch;
+        self.next_watch += 1;
+        self.watches.insert(number, Sleeper { namespace, waker: None });
+        number
+    }
+
+    pub(crate) fn remove_watch(&mut self, number: u64) {
+        self.watches.remove(&number);
+    }
+
+    pub(crate) fn watches(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// Has a watch woken by the next event in its namespace.
+    pub(crate) fn sleep(&mut self, number: u64, waker: &Waker) {
+        let Some(sleeper) = self.watches.get_mut(&number) else { return };
+        match &mut sleeper.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+
+    /// Takes the wakers of those who wait for an event in this namespace.
+    pub(crate) fn wake(&mut self, namespace: &str, wakers: &mut Vec<Waker>) {
+        let interested = self
+            .watches
+            .values_mut()
+            .filter(|sleeper| sleeper.namespace.as_deref().is_none_or(|own| own == namespace));
+        wakers.extend(interested.filter_map(|sleeper| sleeper.waker.take()));
     }
 }

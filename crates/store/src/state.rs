@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-
-use tokio::sync::Notify;
+use std::task::Waker;
 
 use crate::body::Body;
 use crate::error::{CommitError, Compacted};
@@ -156,9 +155,9 @@ impl State {
             Change::Deleted => table.remove(&event.record.key),
         }
         table.feed.push(event.clone());
-        wakes.note(&table.feed);
+        table.feed.wake(&event.record.key.namespace, &mut wakes.0);
         self.all.push(event.clone());
-        wakes.note(&self.all);
+        self.all.wake(&event.record.key.namespace, &mut wakes.0);
 
         if event.change != Change::Deleted {
             self.object_bytes += event.record.stored_size();
@@ -187,20 +186,14 @@ impl State {
         if resource.is_empty() { Some(&self.all) } else { self.tables.get(resource).map(|table| &table.feed) }
     }
 
-    /// Counts a new watch and returns the feed it reads.
-    pub(crate) fn add_watch(&mut self, resource: &str) -> &Feed {
-        let feed = if resource.is_empty() { &mut self.all } else { &mut self.table_mut(resource).feed };
-        feed.watches += 1;
-        feed
+    /// The same for a watch that is to be added, and so creating what is missing.
+    pub(crate) fn feed_mut(&mut self, resource: &str) -> &mut Feed {
+        if resource.is_empty() { &mut self.all } else { &mut self.table_mut(resource).feed }
     }
 
-    pub(crate) fn remove_watch(&mut self, resource: &str) {
-        if resource.is_empty() {
-            self.all.watches -= 1;
-        } else if let Some(table) = self.tables.get_mut(resource) {
-            table.feed.watches -= 1;
-            self.forget_if_unused(resource);
-        }
+    pub(crate) fn remove_watch(&mut self, resource: &str, number: u64) {
+        self.feed_mut(resource).remove_watch(number);
+        self.forget_if_unused(resource);
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -211,7 +204,8 @@ impl State {
             object_bytes: self.object_bytes,
             history_events: self.all.len(),
             history_bytes: self.history_bytes,
-            watches: self.all.watches + self.tables.values().map(|table| table.feed.watches).sum::<usize>(),
+            watches: self.all.watches()
+                + self.tables.values().map(|table| table.feed.watches()).sum::<usize>(),
         }
     }
 
@@ -306,25 +300,17 @@ impl Table {
     }
 
     fn is_unused(&self) -> bool {
-        self.objects.is_empty() && self.feed.len() == 0 && self.feed.watches == 0
+        self.objects.is_empty() && self.feed.len() == 0 && self.feed.watches() == 0
     }
 }
 
-/// Watches to wake after one or more events.
+/// Watches to wake after one or more events, once the lock is released.
 #[derive(Default)]
 #[must_use = "watches sleep until they are woken"]
-pub(crate) struct Wakes(Vec<Arc<Notify>>);
+pub(crate) struct Wakes(Vec<Waker>);
 
 impl Wakes {
-    fn note(&mut self, feed: &Feed) {
-        if feed.watches > 0 && !self.0.iter().any(|noted| Arc::ptr_eq(noted, &feed.wake)) {
-            self.0.push(feed.wake.clone());
-        }
-    }
-
     pub(crate) fn wake(self) {
-        for notify in self.0 {
-            notify.notify_waiters();
-        }
+        self.0.into_iter().for_each(Waker::wake);
     }
 }

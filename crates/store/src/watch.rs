@@ -1,9 +1,10 @@
 //! Following the history as it grows.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use crate::error::Compacted;
 use crate::event::Event;
@@ -16,10 +17,16 @@ use crate::state::State;
 /// that is read too slowly gets [`Compacted`] instead of holding history back.
 pub struct Watch {
     state: Arc<Mutex<State>>,
-    wake: Arc<Notify>,
+    reader: Reader,
+}
+
+/// What is read, and how far.
+struct Reader {
+    /// Which of the feed's watches this is.
+    number: u64,
     /// Empty for all resources.
     resource: Box<str>,
-    namespace: Option<Box<str>>,
+    namespace: Option<Arc<str>>,
     /// Where in the feed the next unread event is or will be.
     cursor: u64,
     /// Every event of interest up to this revision has been delivered.
@@ -35,35 +42,40 @@ impl Watch {
     ) -> Result<Self, Compacted> {
         let mut locked = state.lock();
         locked.check_kept(from)?;
-        let feed = locked.add_watch(resource);
-        Ok(Self {
-            state: state.clone(),
-            wake: feed.wake.clone(),
+        let feed = locked.feed_mut(resource);
+        let namespace: Option<Arc<str>> = namespace.map(Into::into);
+        let reader = Reader {
+            number: feed.add_watch(namespace.clone()),
             resource: resource.into(),
-            namespace: namespace.map(Into::into),
+            namespace,
             cursor: feed.position_after(from),
             delivered: from,
-        })
+        };
+        Ok(Self { state: state.clone(), reader })
     }
 
-    /// Waits for the next event. Cancelling the wait loses nothing. On a closed store it never returns.
+    /// Waits for the next event. Cancelling the wait loses nothing. On a closed store it waits forever.
     ///
     /// # Errors
     ///
     /// [`Compacted`] if the next event is no longer kept; so is every later call.
     pub async fn next(&mut self) -> Result<Arc<Event>, Compacted> {
-        if let Some(event) = self.try_next()? {
-            return Ok(event);
-        }
-        loop {
-            // Taken before looking, so that an event in between is not slept through.
-            let wake = self.wake.clone();
-            let woken = wake.notified();
-            if let Some(event) = self.try_next()? {
-                return Ok(event);
-            }
-            woken.await;
-        }
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// What [`Watch::next`] does, for those who implement a stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Watch::next`].
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Arc<Event>, Compacted>> {
+        let mut state = self.state.lock();
+        let Some(event) = self.reader.read(&state).transpose() else {
+            // Under the same lock as the reading: no event can come in between.
+            state.feed_mut(&self.reader.resource).sleep(self.reader.number, context.waker());
+            return Poll::Pending;
+        };
+        Poll::Ready(event)
     }
 
     /// The next event if there is one already.
@@ -72,24 +84,35 @@ impl Watch {
     ///
     /// As for [`Watch::next`].
     pub fn try_next(&mut self) -> Result<Option<Arc<Event>>, Compacted> {
-        let state = self.state.lock();
-        let Some(feed) = state.feed(&self.resource) else { return Ok(None) };
-        if feed.has_dropped(self.cursor) {
-            return Err(Compacted { oldest: state.oldest() });
-        }
-        let (cursor, event) = self.seek(feed);
-        let event = event.cloned();
-        let delivered = event.as_ref().map_or(state.revision(), |event| event.revision);
-        drop(state);
-        self.delivered = self.delivered.max(delivered);
-        self.cursor = cursor + u64::from(event.is_some());
-        Ok(event)
+        self.reader.read(&self.state.lock())
     }
 
     /// The revision up to which every event of interest has been delivered: a watch started from here
     /// would deliver the same events as this one from now on.
     pub fn position(&self) -> u64 {
-        let state = self.state.lock();
+        self.reader.position(&self.state.lock())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.state.lock().remove_watch(&self.reader.resource, self.reader.number);
+    }
+}
+
+impl Reader {
+    fn read(&mut self, state: &State) -> Result<Option<Arc<Event>>, Compacted> {
+        let Some(feed) = state.feed(&self.resource) else { return Ok(None) };
+        if feed.has_dropped(self.cursor) {
+            return Err(Compacted { oldest: state.oldest() });
+        }
+        let (cursor, event) = self.seek(feed);
+        self.cursor = cursor + u64::from(event.is_some());
+        self.delivered = self.delivered.max(event.map_or(state.revision(), |event| event.revision));
+        Ok(event.cloned())
+    }
+
+    fn position(&self, state: &State) -> u64 {
         let Some(feed) = state.feed(&self.resource) else { return self.delivered };
         if feed.has_dropped(self.cursor) {
             return self.delivered;
@@ -114,12 +137,6 @@ impl Watch {
         // A watch may be asked to start at a revision that is still to come.
         event.revision > self.delivered
             && self.namespace.as_deref().is_none_or(|namespace| *namespace == *event.record.key.namespace)
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.state.lock().remove_watch(&self.resource);
     }
 }
 

@@ -34,7 +34,7 @@ const CACHE_BYTES: usize = 2 << 20;
 pub(super) struct ObjectFile {
     database: Database,
     path: Arc<Path>,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 /// What a file holds.
@@ -118,14 +118,28 @@ fn create_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
+/// Exclusive use of a directory.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a process that another thread is just starting has a copy of it until
+    /// it executes its program, and would keep the lock for that moment.
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "cannot unlock the store's directory");
+        }
+    }
+}
+
 /// One process at a time, also while the file is being created. The system releases the lock of a process
 /// that dies.
-fn lock(dir: &Path) -> Result<File, OpenError> {
+fn lock(dir: &Path) -> Result<Lock, OpenError> {
     let path = dir.join(LOCK_NAME);
     let io = |source| OpenError::Io { path: path.clone(), source };
     let file = private(OpenOptions::new().create(true).truncate(false)).open(&path).map_err(io)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: dir.to_owned() }),
         Err(TryLockError::Error(source)) => Err(io(source)),
     }
