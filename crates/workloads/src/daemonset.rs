@@ -149,7 +149,7 @@ impl<'a> Spread<'a> {
 
     fn report(&self, decision: &mut Decision) {
         let nodes = || self.nodes.values();
-        let ready = nodes().filter(|place| place.running().any(|pod| pod::is_ready(pod))).count();
+        let ready = nodes().filter(|place| place.running().any(pod::is_ready)).count();
         let available = nodes().filter(|place| self.serves(place)).count();
         for pod in nodes().flat_map(OnNode::running) {
             if let Err(later) = pod::available(pod, self.min_ready, self.now) {

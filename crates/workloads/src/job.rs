@@ -21,6 +21,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// The API's own limit for indexed jobs; it also bounds the set of finished indexes.
+const MOST_INDEXES: i64 = 100_000;
 const LONGEST_BACKOFF: Duration = Duration::from_secs(360);
 
 pub(crate) fn decide(job: &Value, family: &Family<'_>, settings: &Settings, now: Timestamp) -> Decision {
@@ -96,12 +98,13 @@ impl<'a> Run<'a> {
         };
         let active: Vec<&Value> = pods.iter().copied().filter(|pod| is_active(pod)).collect();
         let parallelism = int(job, &["spec", "parallelism"]);
+        let indexed = text(job, &["spec", "completionMode"]) == "Indexed";
         let completions = int(job, &["spec", "completions"])
             .or_else(|| parallelism.is_none().then_some(1))
-            .map(|completions| completions.max(0));
+            .map(|completions| completions.clamp(0, if indexed { MOST_INDEXES } else { i64::MAX }));
         let most = total(settings.max_pods_per_owner);
-        let done = (text(job, &["spec", "completionMode"]) == "Indexed").then(|| {
-            let limit = completions.unwrap_or(0).min(most);
+        let done = indexed.then(|| {
+            let limit = completions.unwrap_or(0);
             let mut done = indexes::parse(text(job, &["status", "completedIndexes"]), limit);
             done.extend(in_phase("Succeeded").filter_map(index).filter(|index| *index < limit));
             done
@@ -207,6 +210,8 @@ impl<'a> Run<'a> {
         let surplus = usize::try_from(active.saturating_sub(wanted)).unwrap_or(0);
         self.stop(decision, surplus);
         decision.wake_by(self.deadline());
+        // Finished pods stay, so a job with endless completions would fill the store.
+        let missing = missing.min(self.settings.max_pods_per_owner.saturating_sub(self.pods.len()));
         if missing == 0 {
             return;
         }

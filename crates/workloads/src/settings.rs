@@ -19,7 +19,8 @@ pub struct Settings {
     pub termination_delay: Duration,
     /// Pause before a Job replaces its first failed pod; it doubles with every further failure.
     pub job_backoff: Duration,
-    /// Pods one owner may have. Beyond it a ReplicaSet reports `ReplicaFailure`, as under a quota.
+    /// Pods one owner may have, finished ones of a Job included. Beyond it no more are made; a ReplicaSet
+    /// reports `ReplicaFailure`, as under a quota.
     pub max_pods_per_owner: usize,
     /// The certificate authority published in each namespace as `kube-root-ca.crt`; empty: not published.
     pub root_ca: String,

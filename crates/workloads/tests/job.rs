@@ -116,3 +116,14 @@ fn a_finished_job_is_deleted_after_its_time_to_live() {
     assert!(task(&world).is_null());
     assert!(world.list(Kind::Pod).is_empty());
 }
+
+#[test]
+fn endless_completions_do_not_fill_the_store() {
+    for mode in ["NonIndexed", "Indexed"] {
+        let mut world = job(json!({"completions": 2_000_000_000, "parallelism": 3, "completionMode": mode}));
+        world.settings.max_pods_per_owner = 7;
+        world.run();
+        assert_eq!(world.list(Kind::Pod).len(), 7);
+        assert_eq!(task(&world)["status"]["succeeded"], 7);
+    }
+}
