@@ -56,6 +56,50 @@ fn write_plain(value: &Value, out: &mut String, depth: usize) {
     }
 }
 
+/// `%#v`: `map[string]interface {}{"a":1}`.
+pub(crate) fn literal(value: &Value) -> String {
+    let mut text = String::new();
+    write_literal(value, &mut text, 0);
+    text
+}
+
+fn write_literal(value: &Value, out: &mut String, depth: usize) {
+    if out.len() > LONGEST || depth > 64 {
+        if !out.ends_with("...") {
+            out.push_str("...");
+        }
+        return;
+    }
+    match value {
+        Value::Null => out.push_str("interface {}(nil)"),
+        Value::Array(items) => {
+            out.push_str("[]interface {}{");
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                write_literal(item, out, depth + 1);
+            }
+            out.push('}');
+        }
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_by(|a, b| a.0.cmp(b.0));
+            out.push_str("map[string]interface {}{");
+            for (at, (name, field)) in sorted.into_iter().enumerate() {
+                let comma = if at > 0 { ", " } else { "" };
+                // Writing to a String cannot fail.
+                let _ = write!(out, "{comma}{name:?}:");
+                write_literal(field, out, depth + 1);
+            }
+            out.push('}');
+        }
+        scalar => {
+            let _ = write!(out, "{scalar}");
+        }
+    }
+}
+
 /// `%T` of a decoded JSON value.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {

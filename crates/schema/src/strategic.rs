@@ -3,6 +3,8 @@
 //! Directives steer the merge and are never stored: `$patch` (`replace`, `delete`, `merge`), `$retainKeys`,
 //! `$deleteFromPrimitiveList/<field>` and `$setElementOrder/<field>`.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use crate::gotext;
@@ -83,13 +85,9 @@ fn merge_field(
             Some(child) if child.patch.merge && depth < DEEPEST => {
                 Value::Array(merge_list(child, std::mem::take(old), change, depth + 1)?)
             }
-            // Upstream stores a replaced list as it came; directives inside would be stored with it.
-            _ => {
-                Value::Array(change.iter().filter_map(|item| without_directives(item, Nulls::Keep)).collect())
-            }
+            _ => Value::Array(clean_list(change, Marked::Stays)),
         },
-        (Some(old), change) if same_type(old, change) => change.clone(),
-        _ => match without_directives(change, Nulls::Drop) {
+        _ => match cleaned(change, Marked::Goes) {
             Some(value) => value,
             None => {
                 result.remove(name);
@@ -104,15 +102,7 @@ fn merge_field(
 /// `$patch` in an object speaks for the object as a whole.
 fn whole_map(directive: &Value, patch: &Fields) -> Result<Fields, PatchError> {
     match directive.as_str() {
-        Some("replace") => {
-            let mut replaced = Fields::new();
-            for (name, value) in patch.iter().filter(|(name, _)| *name != DIRECTIVE) {
-                if let Some(value) = without_directives(value, Nulls::Drop).filter(|_| !is_directive(name)) {
-                    replaced.insert(name.clone(), value);
-                }
-            }
-            Ok(replaced)
-        }
+        Some("replace") => Ok(clean_fields(patch, Marked::Stays)),
         Some("delete") => Ok(Fields::new()),
         _ => Err(unknown_directive(directive, patch)),
     }
@@ -141,10 +131,13 @@ fn retain_keys(result: &mut Fields, patch: &Fields, keys: &Value) -> Result<(), 
 fn delete_from_list(result: &mut Fields, name: &str, doomed: &Value) -> Result<(), PatchError> {
     match (result.get_mut(name), doomed) {
         (Some(Value::Array(items)), Value::Array(doomed)) => {
-            if items.iter().chain(doomed).any(Value::is_array) {
-                return Err(PatchError::Rejected("lists of lists are not supported".into()));
+            if element_type(items, doomed)? {
+                return Err(PatchError::Unmergeable(
+                    "only scalars can be deleted from a list by value".into(),
+                ));
             }
-            items.retain(|item| !doomed.contains(item));
+            let doomed: HashSet<String> = doomed.iter().map(Value::to_string).collect();
+            items.retain(|item| !doomed.contains(&item.to_string()));
         }
         (_, Value::Null) => {
             result.remove(name);
@@ -175,14 +168,12 @@ fn merge_ordered_lists<'p>(
         let merged = match (old, change) {
             (None, None) => continue,
             (Some(old), None) => old.clone(),
-            (None, Some(change)) => {
-                change.iter().filter_map(|item| without_directives(item, Nulls::Keep)).collect()
-            }
+            (None, Some(change)) => clean_list(change, Marked::Goes),
             (Some(old), Some(change)) => match child {
                 Some(child) if child.patch.merge && depth < DEEPEST => {
                     merge_list(child, old.clone(), change, depth + 1)?
                 }
-                _ => change.iter().filter_map(|item| without_directives(item, Nulls::Keep)).collect(),
+                _ => clean_list(change, Marked::Stays),
             },
         };
         let server = old.cloned().unwrap_or_default();
@@ -229,12 +220,9 @@ fn merge_list(
     }
     let objects = element_type(&old, change)?;
     if !objects {
-        let mut merged: Vec<Value> = Vec::with_capacity(old.len() + change.len());
-        for item in old.iter().chain(change) {
-            if !merged.contains(item) {
-                merged.push(item.clone());
-            }
-        }
+        let mut seen = HashSet::new();
+        let both = old.iter().chain(change).filter(|item| seen.insert(item.to_string()));
+        let merged: Vec<Value> = both.cloned().collect();
         return arrange(merged, change, &old, None);
     }
     let Some(key) = schema.patch.merge_key.as_deref() else {
@@ -243,15 +231,19 @@ fn merge_list(
     let server = old.clone();
     let (mut merged, plain) = obey_element_directives(old, change, key)?;
     let item_schema = schema.items.as_deref();
+    let mut places = Places::new(&merged, Some(key));
     for item in &plain {
-        let wanted = identity(item, Some(key))?;
         let fields = item.as_object().ok_or_else(|| not_a_map(item))?;
-        match merged.iter_mut().find(|old| old.get(key) == Some(wanted)) {
+        let wanted = identity(item, Some(key))?.to_string();
+        match places.0.get(&wanted).and_then(|&place| merged.get_mut(place)) {
             Some(slot) => {
                 let old = slot.as_object_mut().map(std::mem::take).unwrap_or_default();
                 *slot = Value::Object(merge_fields(item_schema, old, fields, depth + 1)?);
             }
-            None => merged.extend(without_directives(item, Nulls::Keep)),
+            None => {
+                places.0.insert(wanted, merged.len());
+                merged.extend(cleaned(item, Marked::Stays));
+            }
         }
     }
     arrange(merged, &plain, &server, Some(key))
@@ -265,6 +257,7 @@ fn obey_element_directives(
 ) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     let mut left = old;
     let mut plain = Vec::with_capacity(change.len());
+    let mut doomed = HashSet::new();
     let mut replace = false;
     for item in change {
         let fields = item.as_object().ok_or_else(|| not_a_map(item))?;
@@ -272,8 +265,7 @@ fn obey_element_directives(
             None => plain.push(item.clone()),
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
-                    let doomed = identity(item, Some(key))?;
-                    left.retain(|old| old.get(key) != Some(doomed));
+                    doomed.insert(identity(item, Some(key))?.to_string());
                 }
                 Some("replace") => replace = true,
                 Some("merge") => {
@@ -286,11 +278,9 @@ fn obey_element_directives(
         }
     }
     if replace {
-        return Ok((
-            plain.iter().filter_map(|item| without_directives(item, Nulls::Keep)).collect(),
-            Vec::new(),
-        ));
+        return Ok((clean_list(&plain, Marked::Stays), Vec::new()));
     }
+    left.retain(|old| old.get(key).is_none_or(|identity| !doomed.contains(&identity.to_string())));
     Ok((left, plain))
 }
 
@@ -301,31 +291,23 @@ fn arrange(
     server: &[Value],
     key: Option<&str>,
 ) -> Result<Vec<Value>, PatchError> {
-    let rank = |list: &[Value], item: &Value| -> Option<usize> {
-        match key {
-            Some(key) => {
-                let wanted = item.get(key)?;
-                list.iter().position(|other| other.get(key) == Some(wanted))
-            }
-            None => list.iter().position(|other| other == item),
-        }
-    };
     if key.is_some() {
         for item in merged.iter().chain(order) {
             identity(item, key)?;
         }
     }
+    let (order, server) = (Places::new(order, key), Places::new(server, key));
     let (mut from_patch, from_server): (Vec<Value>, Vec<Value>) =
-        merged.into_iter().partition(|item| rank(order, item).is_some());
-    from_patch.sort_by_key(|item| rank(order, item));
+        merged.into_iter().partition(|item| order.of(item, key).is_some());
+    from_patch.sort_by_cached_key(|item| order.of(item, key));
 
     let mut arranged = Vec::with_capacity(from_patch.len() + from_server.len());
     let mut from_patch = from_patch.into_iter().peekable();
     for item in from_server {
-        let place = rank(server, &item);
+        let place = server.of(&item, key);
         while let Some(next) = from_patch.peek() {
             // An element new to the server has no place there, so it goes before whatever comes next.
-            let before = match (place, rank(server, next)) {
+            let before = match (place, server.of(next, key)) {
                 (Some(place), Some(next)) => next < place,
                 _ => true,
             };
@@ -340,6 +322,25 @@ fn arrange(
     Ok(arranged)
 }
 
+/// Where each element of a list first stands, by what tells it apart; lists are too long to be searched each time.
+struct Places(HashMap<String, usize>);
+
+impl Places {
+    fn new(items: &[Value], key: Option<&str>) -> Self {
+        let mut places = HashMap::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            if let Ok(identity) = identity(item, key) {
+                places.entry(identity.to_string()).or_insert(place);
+            }
+        }
+        Places(places)
+    }
+
+    fn of(&self, item: &Value, key: Option<&str>) -> Option<usize> {
+        self.0.get(&identity(item, key).ok()?.to_string()).copied()
+    }
+}
+
 /// Whether the elements are objects; lists must not mix types nor nest.
 fn element_type(old: &[Value], change: &[Value]) -> Result<bool, PatchError> {
     let mut all = old.iter().chain(change);
@@ -347,11 +348,11 @@ fn element_type(old: &[Value], change: &[Value]) -> Result<bool, PatchError> {
     if first.is_array() {
         return Err(PatchError::Rejected("lists of lists are not supported".into()));
     }
-    if let Some(other) = all.find(|other| !same_type(first, other)) {
+    if all.any(|other| !same_type(first, other)) {
         return Err(PatchError::Unmergeable(format!(
             "list element types are not identical: [{} {}]",
-            gotext::plain(first),
-            gotext::plain(other)
+            gotext::plain(&Value::Array(old.to_vec())),
+            gotext::plain(&Value::Array(change.to_vec()))
         )));
     }
     Ok(first.is_object())
@@ -407,32 +408,36 @@ fn is_directive(name: &str) -> bool {
     name == DIRECTIVE || name == RETAIN_KEYS || under(name, DELETE_FROM_LIST) || under(name, ELEMENT_ORDER)
 }
 
-/// Whether nulls in a value taken over from a patch mean anything.
+/// What becomes of an object inside a taken-over value that has a `$patch` of its own.
 #[derive(Clone, Copy, PartialEq)]
-enum Nulls {
-    Keep,
-    Drop,
+enum Marked {
+    /// It speaks of something that is not there, so it goes.
+    Goes,
+    /// It stays, without the directive.
+    Stays,
 }
 
-/// The value without anything that was only meant to steer the merge; `None` if nothing else is left of it.
-fn without_directives(value: &Value, nulls: Nulls) -> Option<Value> {
+/// The value without anything that was only meant to steer the merge, nulls included; `None` if it goes altogether.
+fn cleaned(value: &Value, marked: Marked) -> Option<Value> {
     match value {
         Value::Object(fields) => {
-            if fields.contains_key(DIRECTIVE) {
+            if marked == Marked::Goes && fields.contains_key(DIRECTIVE) {
                 return None;
             }
-            let kept = fields
-                .iter()
-                .filter(|(name, value)| !is_directive(name) && (nulls == Nulls::Keep || !value.is_null()));
-            let cleaned =
-                kept.filter_map(|(name, value)| Some((name.clone(), without_directives(value, nulls)?)));
-            Some(Value::Object(cleaned.collect()))
+            Some(Value::Object(clean_fields(fields, marked)))
         }
-        Value::Array(items) => {
-            Some(Value::Array(items.iter().filter_map(|item| without_directives(item, nulls)).collect()))
-        }
+        Value::Array(items) => Some(Value::Array(clean_list(items, marked))),
         scalar => Some(scalar.clone()),
     }
+}
+
+fn clean_fields(fields: &Fields, marked: Marked) -> Fields {
+    let kept = fields.iter().filter(|(name, value)| !is_directive(name) && !value.is_null());
+    kept.filter_map(|(name, value)| Some((name.clone(), cleaned(value, marked)?))).collect()
+}
+
+fn clean_list(items: &[Value], marked: Marked) -> Vec<Value> {
+    items.iter().filter_map(|item| cleaned(item, marked)).collect()
 }
 
 fn field<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {

@@ -92,7 +92,7 @@ fn both(ty: Type<'_>, before: &Value, after: &Value) -> (Changes, Itself) {
 }
 
 /// An empty object or list differs from null, yet has nothing inside that could.
-fn is_hollow(value: &Value) -> bool {
+pub(crate) fn is_hollow(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(fields) => fields.is_empty(),

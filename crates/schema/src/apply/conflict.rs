@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use super::managers::{Identity, Operation};
 use super::set::Set;
 
@@ -27,6 +29,11 @@ impl Conflict {
     /// [`Conflict::field`].
     pub fn message(&self) -> String {
         format!("conflict with {}", self.owner())
+    }
+
+    /// The conflict as a cause of a `Status`.
+    pub fn to_cause(&self) -> Value {
+        json!({ "reason": "FieldManagerConflict", "message": self.message(), "field": self.field })
     }
 
     fn owner(&self) -> String {

@@ -125,8 +125,19 @@ fn write_text(text: &str, out: &mut String) {
 fn write_json(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => write_text(text, out),
+        Value::Number(number) if number.is_f64() => out.push_str(&float(number.as_f64().unwrap_or_default())),
         other => out.push_str(&other.to_string()),
     }
+}
+
+/// Floats as Go writes them in JSON: whole ones without a point, exponents only for the very large and very small.
+fn float(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = format!("{number:e}");
+        return if size >= 1e21 { text.replace('e', "e+") } else { text };
+    }
+    format!("{number}")
 }
 
 impl fmt::Display for Element {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::compare::is_hollow;
 use super::element::Element;
 use super::set::Set;
 use super::typed::{Shape, Type};
@@ -11,6 +12,10 @@ use super::typed::{Shape, Type};
 /// The live object with the configuration's fields set.
 pub(crate) fn merge(ty: Type<'_>, live: &Value, config: &Value) -> Value {
     let shape = ty.shape(config);
+    if config.is_null() && !is_hollow(live) && !matches!(ty.shape(live), Shape::Leaf) {
+        // Null claims the field but has nothing to say about what is inside.
+        return live.clone();
+    }
     if !shape.alike(&ty.shape(live)) {
         return config.clone();
     }
@@ -96,7 +101,8 @@ fn next_shared<'k>(
     all
 }
 
-/// The object without the given paths. What is owned as one goes only as a whole.
+/// The object without the given paths. What is owned as one goes only as a whole. A field that loses all it held but
+/// is not itself to go is left `null`.
 pub(crate) fn remove(ty: Type<'_>, value: &Value, doomed: &Set) -> Value {
     remove_inside(ty, value, doomed).unwrap_or_else(|| Value::Object(Map::new()))
 }
@@ -109,10 +115,9 @@ fn remove_inside(ty: Type<'_>, value: &Value, doomed: &Set) -> Option<Value> {
             for (name, value) in fields {
                 let value = match doomed.field(name) {
                     Some(node) if node.member => continue,
-                    Some(node) => match remove_inside(ty.field(name).ty, value, &node.children) {
-                        Some(value) => value,
-                        None => continue,
-                    },
+                    Some(node) => {
+                        remove_inside(ty.field(name).ty, value, &node.children).unwrap_or(Value::Null)
+                    }
                     None => value.clone(),
                 };
                 left.insert(name.clone(), value);
@@ -134,5 +139,18 @@ fn remove_inside(ty: Type<'_>, value: &Value, doomed: &Set) -> Option<Value> {
         // Paths below something owned as one are left from a time when it was not.
         (_, Value::Object(_) | Value::Array(_)) => None,
         _ => Some(value.clone()),
+    }
+}
+
+/// Drops fields that became `null` for having lost all they held, unless their schema lets them be `null`.
+pub(crate) fn drop_hollowed(ty: Type<'_>, before: &Value, after: &mut Value) {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return };
+    after.retain(|name, value| {
+        !value.is_null() || before.get(name).is_some_and(Value::is_null) || ty.field(name).ty.admits_null()
+    });
+    for (name, value) in after {
+        if let Some(before) = before.get(name) {
+            drop_hollowed(ty.field(name).ty, before, value);
+        }
     }
 }

@@ -32,7 +32,7 @@ use managers::{Identity, Managers, Owned};
 use set::Set;
 use typed::Type;
 
-use crate::model::Schema;
+use crate::model::{Kind, Schema};
 
 /// Who owns an object's fields that nobody has claimed when it is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -115,6 +115,23 @@ pub fn apply(
     Ok(result)
 }
 
+/// What an object of a built-in kind holds before anybody sets a field, to be the `before` of its creation.
+///
+/// Built-in kinds have fields that are always there, and setting something inside them does not make one their owner.
+/// Their definitions mark such objects with `default: {}`; lists that are always there are required.
+pub fn zero(schema: &Schema) -> Value {
+    let mut fields = serde_json::Map::new();
+    for (name, field) in &schema.properties {
+        let hollow = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        if field.default.as_ref().is_some_and(hollow) {
+            fields.insert(name.clone(), zero(field));
+        } else if field.kind == Some(Kind::Array) && schema.limits.required.contains(name) {
+            fields.insert(name.clone(), Value::Null);
+        }
+    }
+    Value::Object(fields)
+}
+
 /// Merges the configuration over the live object and settles ownership.
 fn lay(
     schema: &Schema,
@@ -131,9 +148,10 @@ fn lay(
     let last = managers.all.remove(&applier);
     let claimed = fields::of(ty, config, Which::Claimed).without_trees(&ignored);
     let merged = merge::merge(ty, live, config);
-    let result = prune(ty, merged, &managers, &claimed, last.as_ref().map(|last| &last.fields));
+    let pruned = prune(ty, &merged, &managers, &claimed, last.as_ref().map(|last| &last.fields));
+    let result = pruned.as_ref().unwrap_or(&merged);
 
-    let changes = compare::compare(ty, Some(live), &result).without_trees(&ignored);
+    let changes = compare::compare(ty, Some(live), result).without_trees(&ignored);
     let changed = changes.modified.union(changes.added);
     let mut conflicts = Vec::new();
     for (identity, owned) in managers.all.iter().filter(|_| !force) {
@@ -147,34 +165,43 @@ fn lay(
 
     let fields = claimed.without(&UNOWNED);
     // Time tells when the object last changed by this manager's hand, not when it last looked.
-    let time = match same(live, &result) {
+    let time = match same(live, result) {
         true => last.and_then(|last| last.time),
         false => Some(writer.time.to_owned()),
     };
     if !fields.is_empty() {
         managers.all.insert(applier, Owned { api_version: writer.api_version.to_owned(), fields, time });
     }
-    Ok((result, managers))
+    let Some(mut pruned) = pruned else { return Ok((merged, managers)) };
+    merge::drop_hollowed(ty, &merged, &mut pruned);
+    Ok((pruned, managers))
 }
 
-/// Takes out what the manager applied last time, does not apply now, and nobody else owns.
-fn prune(ty: Type<'_>, merged: Value, others: &Managers, claimed: &Set, last: Option<&Set>) -> Value {
-    let Some(last) = last.filter(|last| !last.is_within(claimed)) else { return merged };
+/// Takes out what the manager applied last time, does not apply now, and nobody else owns; `None` if there is nothing
+/// of the kind.
+fn prune(
+    ty: Type<'_>,
+    merged: &Value,
+    others: &Managers,
+    claimed: &Set,
+    last: Option<&Set>,
+) -> Option<Value> {
+    let last = last.filter(|last| !last.is_within(claimed))?;
     let full = |set: Set| fields::with_named(ty, set);
     let present = |value: &Value| full(fields::of(ty, value, Which::Claimed));
     let last = full(last.clone());
-    let all = present(&merged);
+    let all = present(merged);
 
     // First without anything applied last time, then again with what somebody owns.
-    let stripped = merge::remove(ty, &merged, &last);
+    let stripped = merge::remove(ty, merged, &last);
     let owned =
         others.all.values().fold(claimed.clone(), |owned, manager| owned.union(manager.fields.clone()));
     let kept = present(&stripped).union(full(owned));
-    let kept = merge::remove(ty, &merged, &all.clone().without(&kept));
+    let kept = merge::remove(ty, merged, &all.clone().without(&kept));
 
     // A list element that goes must not take along what somebody put into it without owning the element.
     let doomed = all.without(&present(&kept)).intersection(&last);
-    merge::remove(ty, &merged, &doomed)
+    Some(merge::remove(ty, merged, &doomed))
 }
 
 /// Gives every field that differs between the two versions to the manager, and takes it from the others.
@@ -252,8 +279,10 @@ fn check_config(schema: &Schema, config: &Value, writer: &Writer<'_>) -> Result<
         return Ok(());
     }
     let metadata = |name: &str| text(config.get("metadata").and_then(|metadata| metadata.get(name)));
+    // Go prints the group of core kinds as empty, slash included.
+    let slash = if version.contains('/') { "" } else { "/" };
     Err(ApplyError::Invalid(format!(
-        "failed to create typed patch object ({}/{}; {version}, Kind={}): {}",
+        "failed to create typed patch object ({}/{}; {slash}{version}, Kind={}): {}",
         metadata("namespace"),
         metadata("name"),
         text(config.get("kind")),

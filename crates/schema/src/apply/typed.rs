@@ -89,6 +89,11 @@ impl<'a> Type<'a> {
         }
     }
 
+    /// Whether `null` is a value here.
+    pub(crate) fn admits_null(&self) -> bool {
+        self.schema.is_none_or(|schema| schema.nullable)
+    }
+
     /// The JSON type the schema asks for.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.schema.filter(|schema| !schema.int_or_string).and_then(|schema| schema.kind)

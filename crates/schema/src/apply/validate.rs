@@ -88,7 +88,7 @@ fn misfit(ty: Type<'_>, value: &Value) -> Option<String> {
             Some(format!("expected numeric (int or float), got {}", gotext::type_name(value)))
         }
         Kind::String if !(value.is_string() || scalar && ty.loose()) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", gotext::plain(value)))
+            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", gotext::literal(value)))
         }
         Kind::Boolean if !value.is_boolean() => Some(format!("expected boolean, got {}", shown())),
         _ => None,
