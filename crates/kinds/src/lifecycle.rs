@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::Kind;
-use crate::lookup::{annotation, at, ensure, fields, fill, list, remove, set};
+use crate::defaults::placeholder_address;
+use crate::lookup::{annotation, at, ensure, fields, fill, flag, has_entries, list, remove, set, text};
 use crate::quality::service_class;
 
 /// The first generation of an object.
@@ -25,6 +26,7 @@ impl Kind {
         match (self.group, self.plural) {
             ("", "namespaces") => add_namespace_finalizer(object),
             ("apps", "daemonsets") => count_template(object, None),
+            ("batch", "jobs") => select_own_pods(object),
             _ => {}
         }
     }
@@ -42,6 +44,7 @@ impl Kind {
                 }
             }
             ("apps", "daemonsets") => count_template(object, Some(old)),
+            ("", "services") => keep_address(object, old),
             _ => {}
         }
         let before = at(old, "metadata.generation").and_then(Value::as_i64);
@@ -194,6 +197,53 @@ fn count_template(object: &mut Value, old: Option<&Value>) {
     let annotations = ensure(object, "metadata").and_then(|metadata| ensure(metadata, "annotations"));
     if let Some(annotations) = annotations {
         set(annotations, TEMPLATE_GENERATION, count.to_string());
+    }
+}
+
+/// A Job without a selector of its own gets one by its uid, and its Pods the labels for it. The uid must be set by now.
+fn select_own_pods(object: &mut Value) {
+    const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
+    let (uid, name) = (text(object, "metadata.uid").to_owned(), text(object, "metadata.name").to_owned());
+    if flag(object, "spec.manualSelector") || at(object, "spec.selector").is_some() || uid.is_empty() {
+        return;
+    }
+    let labels = ensure(object, "spec")
+        .and_then(|spec| ensure(spec, "template"))
+        .and_then(|template| ensure(template, "metadata"))
+        .and_then(|metadata| ensure(metadata, "labels"));
+    let Some(labels) = labels else { return };
+    for (label, value) in [
+        (UID_LABEL, &uid),
+        ("controller-uid", &uid),
+        ("batch.kubernetes.io/job-name", &name),
+        ("job-name", &name),
+    ] {
+        set(labels, label, value.clone());
+    }
+    let all = labels.clone();
+    if let Some(spec) = ensure(object, "spec") {
+        set(spec, "selector", json!({"matchLabels": {UID_LABEL: uid}}));
+    }
+    // Kubernetes copies the template's labels after this one has put its own there.
+    if !has_entries(object, "metadata.labels")
+        && let Some(metadata) = ensure(object, "metadata")
+    {
+        set(metadata, "labels", all);
+    }
+}
+
+/// An update that leaves the address out means the one the Service has.
+fn keep_address(object: &mut Value, old: &Value) {
+    let sent = text(object, "spec.clusterIP");
+    let left_out = sent.is_empty() || sent == placeholder_address(object);
+    if !left_out || text(object, "spec.type") == "ExternalName" {
+        return;
+    }
+    let (address, addresses) = (at(old, "spec.clusterIP").cloned(), at(old, "spec.clusterIPs").cloned());
+    let Some(spec) = object.get_mut("spec") else { return };
+    if let (Some(address), Some(addresses)) = (address, addresses) {
+        set(spec, "clusterIP", address);
+        set(spec, "clusterIPs", addresses);
     }
 }
 
