@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{FieldError, Problem};
-use crate::model::{Additional, ListKind, Rule, Schema};
+use crate::model::{Additional, Kind, ListKind, Rule, Schema};
 use crate::path::Path;
 use crate::validate::{MOST_ERRORS, kind_name};
 use budget::Budget;
@@ -143,6 +143,15 @@ impl Builder {
             Some(text) => self.program(text, schema, whole, &format!("{path}.messageExpression")),
         };
         let program = program?;
+        if !program.may_be(Kind::Boolean) {
+            let detail = "cel expression must evaluate to a bool";
+            self.errors.push(FieldError::invalid(format!("{path}.rule"), rule.rule.as_str(), detail));
+        }
+        if message.as_ref().is_some_and(|message| !message.may_be(Kind::String)) {
+            let text = rule.message_expression.as_deref().unwrap_or_default();
+            let detail = "messageExpression must evaluate to a string";
+            self.errors.push(FieldError::invalid(format!("{path}.messageExpression"), text, detail));
+        }
         let uses_old = program.uses_old_self();
         Some(Compiled { rule: rule.clone(), program, message, uses_old })
     }
@@ -151,7 +160,7 @@ impl Builder {
         match Program::compile(text, schema, whole) {
             Ok(program) => Some(program),
             Err(error) => {
-                self.errors.push(FieldError::invalid(path, text, format!("compilation failed: {error}")));
+                self.errors.push(FieldError::invalid(path, text, error));
                 None
             }
         }
@@ -310,7 +319,7 @@ fn failure(node: &Node, rule: &Rule, value: &Value, detail: String, path: &Path<
         at.push_str(below.trim());
         at = at.trim_start_matches('.').to_owned();
     }
-    let composite = matches!(node.schema.kind, Some(crate::model::Kind::Object | crate::model::Kind::Array));
+    let composite = matches!(node.schema.kind, Some(Kind::Object | Kind::Array));
     let problem = match rule.reason.as_deref() {
         Some("FieldValueForbidden") => Problem::Forbidden,
         Some("FieldValueRequired") => Problem::Required,

@@ -238,29 +238,21 @@ fn maps_and_owners(meta: &Value, path: &str) -> Vec<FieldError> {
 fn owner_references(owners: &[Value], path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;
-    for (at, owner) in owners.iter().enumerate() {
-        let path_of = |field: &str| format!("{path}[{at}].{field}");
+    // Upstream leaves the index out.
+    let at = |field: &str| format!("{path}.{field}");
+    for owner in owners {
         let api_version = text(owner, "apiVersion");
-        if api_version.is_empty() {
-            errors.push(FieldError::required(path_of("apiVersion"), "must not be empty"));
-        } else if api_version.matches('/').count() > 1 || api_version.ends_with('/') {
-            errors.push(FieldError::invalid(
-                path_of("apiVersion"),
-                api_version,
-                "must be <group>/<version> or <version>",
-            ));
+        if api_version.is_empty() || api_version.matches('/').count() > 1 || api_version.ends_with('/') {
+            errors.push(FieldError::invalid(at("apiVersion"), api_version, "version must not be empty"));
         }
         for field in ["kind", "name", "uid"] {
             if text(owner, field).is_empty() {
-                errors.push(FieldError::required(path_of(field), "must not be empty"));
+                errors.push(FieldError::invalid(at(field), "", "must not be empty"));
             }
         }
         if api_version == "v1" && text(owner, "kind") == "Event" {
-            errors.push(FieldError::invalid(
-                format!("{path}[{at}]"),
-                owner.clone(),
-                "/v1, Kind=Event is disallowed from being an owner",
-            ));
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            errors.push(FieldError::invalid(path, owner.clone(), detail));
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
             let name = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
@@ -292,6 +284,25 @@ fn finalizers(meta: &Value, path: &str) -> Vec<FieldError> {
         ));
     }
     errors
+}
+
+/// Finalizers of built-in kinds that are neither Kubernetes' own nor have a domain. Custom resources may have them.
+pub fn validate_finalizers_qualified(meta: &Value, path: &str) -> Vec<FieldError> {
+    let path = child(path, "finalizers");
+    finalizer_names(meta)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, name)| {
+            !name.contains('/') && !matches!(*name, "kubernetes" | "orphan" | "foregroundDeletion")
+        })
+        .map(|(at, name)| {
+            FieldError::invalid(
+                format!("{path}[{at}]"),
+                name,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            )
+        })
+        .collect()
 }
 
 fn no_new_finalizers(new: &Value, old: &Value, path: &str) -> Option<FieldError> {
@@ -379,3 +390,6 @@ fn is_key_name(value: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use cel::{Context, Env, ExecutionError, FunctionContext};
 
 use super::budget::Budget;
 use super::scan;
-use crate::model::Schema;
+use crate::model::{Kind, Schema};
 
 /// Longest expression that is read.
 const LONGEST: usize = 64 * 1024;
@@ -36,18 +36,28 @@ fn environment() -> Env {
 pub(super) struct Program {
     expression: IdedExpr,
     uses_old: bool,
+    kind: Option<Kind>,
 }
 
 impl Program {
     /// Parses an expression over `self` and `oldSelf`, whose fields `schema` describes.
     pub(super) fn compile(text: &str, schema: &Schema, whole_resource: bool) -> Result<Program, String> {
         if text.len() > LONGEST {
-            return Err(format!("expression is longer than {LONGEST} bytes"));
+            return Err(format!("compilation failed: expression is longer than {LONGEST} bytes"));
         }
-        let parsed = ENVIRONMENT.compile(text).map_err(|error| error.to_string())?;
+        let parsed = ENVIRONMENT.compile(text).map_err(|error| format!("compilation failed: {error}"))?;
         let mut expression = parsed.expression().clone();
-        let uses_old = scan::check_and_meter(&mut expression, schema, whole_resource)?;
-        Ok(Program { expression, uses_old })
+        let kind = scan::evident_kind(&expression.expr, schema);
+        let uses_old = scan::check_and_meter(&mut expression, schema, whole_resource).map_err(|fault| {
+            let at = parsed.source_info().offset_for(fault.node).map_or(0, |(start, _)| start as usize);
+            format!("compilation failed: {}", located(text, at, &fault.message))
+        })?;
+        Ok(Program { expression, uses_old, kind })
+    }
+
+    /// Whether the value may be of this type, as far as that shows without evaluating.
+    pub(super) fn may_be(&self, kind: Kind) -> bool {
+        self.kind.is_none_or(|evident| evident == kind)
     }
 
     pub(super) fn uses_old_self(&self) -> bool {
@@ -69,6 +79,16 @@ impl Program {
         context.add_function(scan::METER, meter(budget.clone())).map_err(|error| error.to_string())?;
         cel::Value::resolve(&self.expression, &context).map_err(describe)
     }
+}
+
+/// A message with the line it is about and a mark under the place, `at` characters into the text.
+fn located(text: &str, at: usize, message: &str) -> String {
+    let before: String = text.chars().take(at).collect();
+    let line = before.matches('\n').count();
+    let column = before.chars().rev().take_while(|&character| character != '\n').count();
+    let source = text.lines().nth(line).unwrap_or_default();
+    let mark = ".".repeat(column);
+    format!("ERROR: <input>:{}:{}: {message}\n | {source}\n | {mark}^", line + 1, column + 1)
 }
 
 type Function = Box<

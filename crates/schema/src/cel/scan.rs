@@ -1,9 +1,9 @@
 //! What is checked and changed in an expression before it is kept.
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::names::escape;
-use crate::model::{Additional, Schema};
+use crate::model::{Additional, Kind, Schema};
 
 /// The call put around everything that can make evaluation long: what a macro loops over, and what `+` builds.
 pub(super) const METER: &str = "@metered";
@@ -26,12 +26,18 @@ const FUNCTIONS: &str = " abs bitAnd bitNot bitOr bitShiftLeft bitShiftRight bit
     ofNonZeroValue optFlatMap optMap or orValue quote replace reverse round sign size slice sort sortBy split sqrt \
     startsWith string substring sum timestamp trim trunc type uint upperAscii value ";
 
+/// Something an expression may not say, and the node that says it.
+pub(super) struct Fault {
+    pub(super) node: u64,
+    pub(super) message: String,
+}
+
 /// Checks that the expression names only what exists, puts meters in, and says whether it reads `oldSelf`.
 pub(super) fn check_and_meter(
     expression: &mut IdedExpr,
     schema: &Schema,
     whole_resource: bool,
-) -> Result<bool, String> {
+) -> Result<bool, Fault> {
     let mut scan = Scan { schema, whole_resource, bound: Vec::new(), uses_old: false };
     scan.expression(expression, 0)?;
     Ok(scan.uses_old)
@@ -46,15 +52,16 @@ struct Scan<'s> {
 }
 
 impl<'s> Scan<'s> {
-    fn expression(&mut self, node: &mut IdedExpr, depth: usize) -> Result<(), String> {
+    fn expression(&mut self, node: &mut IdedExpr, depth: usize) -> Result<(), Fault> {
+        let fault = |message: String| Fault { node: node.id, message };
         if depth > DEEPEST {
-            return Err("expression is nested too deeply".to_owned());
+            return Err(fault("expression is nested too deeply".to_owned()));
         }
-        self.known_field(&node.expr)?;
+        self.known_field(&node.expr).map_err(fault)?;
         match &mut node.expr {
-            Expr::Unspecified => return Err("expression is incomplete".to_owned()),
+            Expr::Unspecified => return Err(fault("expression is incomplete".to_owned())),
             Expr::Literal(_) => {}
-            Expr::Ident(name) => self.identifier(name)?,
+            Expr::Ident(name) => self.identifier(name).map_err(fault)?,
             Expr::Select(select) => self.expression(&mut select.operand, depth + 1)?,
             Expr::List(list) => {
                 for element in &mut list.elements {
@@ -69,10 +76,11 @@ impl<'s> Scan<'s> {
                     }
                 }
             }
-            Expr::Struct(literal) => {
-                return Err(format!("undeclared reference to '{}' (in container '')", literal.type_name));
+            Expr::Struct(literal) => return Err(fault(undeclared(&literal.type_name))),
+            Expr::Call(call) => {
+                known_function(&call.func_name).map_err(fault)?;
+                self.call(call, depth)?;
             }
-            Expr::Call(call) => self.call(call, depth)?,
             Expr::Comprehension(comprehension) => {
                 let element = self.schema_of(&comprehension.iter_range.expr).and_then(element_schema);
                 self.expression(&mut comprehension.iter_range, depth + 1)?;
@@ -94,13 +102,7 @@ impl<'s> Scan<'s> {
         Ok(())
     }
 
-    fn call(&mut self, call: &mut CallExpr, depth: usize) -> Result<(), String> {
-        let name = &call.func_name;
-        let operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
-        let namespaced = name.rsplit('.').next().unwrap_or(name);
-        if !operator && !FUNCTIONS.contains(&format!(" {namespaced} ")) {
-            return Err(format!("undeclared reference to '{name}' (in container '')"));
-        }
+    fn call(&mut self, call: &mut CallExpr, depth: usize) -> Result<(), Fault> {
         if let Some(target) = &mut call.target {
             let namespace = matches!(&target.expr, Expr::Ident(name) if NAMESPACES.contains(&name.as_str()));
             if !namespace {
@@ -129,7 +131,7 @@ impl<'s> Scan<'s> {
                 Ok(())
             }
             _ if TYPES.contains(&name) || self.bound.iter().any(|(bound, _)| bound == name) => Ok(()),
-            _ => Err(format!("undeclared reference to '{name}' (in container '')")),
+            _ => Err(undeclared(name)),
         }
     }
 
@@ -167,6 +169,30 @@ impl<'s> Scan<'s> {
             Expr::Call(call) if call.func_name == METER => self.schema_of(&call.args.first()?.expr),
             _ => None,
         }
+    }
+}
+
+fn known_function(name: &str) -> Result<(), String> {
+    let operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let last = name.rsplit('.').next().unwrap_or(name);
+    if operator || FUNCTIONS.contains(&format!(" {last} ")) { Ok(()) } else { Err(undeclared(name)) }
+}
+
+fn undeclared(name: &str) -> String {
+    format!("undeclared reference to '{name}' (in container '')")
+}
+
+/// The type of an expression's value, where it shows without inference.
+pub(super) fn evident_kind(node: &Expr, schema: &Schema) -> Option<Kind> {
+    match node {
+        Expr::Literal(LiteralValue::Boolean(_)) => Some(Kind::Boolean),
+        Expr::Literal(LiteralValue::String(_)) => Some(Kind::String),
+        Expr::Literal(LiteralValue::Int(_) | LiteralValue::UInt(_)) => Some(Kind::Integer),
+        Expr::Literal(LiteralValue::Double(_)) => Some(Kind::Number),
+        Expr::List(_) => Some(Kind::Array),
+        Expr::Map(_) => Some(Kind::Object),
+        Expr::Ident(name) if name == "self" => schema.kind,
+        _ => None,
     }
 }
 

@@ -38,7 +38,6 @@ fn node(schema: &Arc<Schema>, path: &str, errors: &mut Vec<FieldError>) {
 fn below(prefix: &str, mut error: FieldError) -> FieldError {
     error.path = match error.path.as_str() {
         "" => prefix.to_owned(),
-        path if path.starts_with('[') => format!("{prefix}{path}"),
         path => format!("{prefix}.{path}"),
     };
     error

@@ -26,7 +26,7 @@ fn node(schema: &Fields, level: Level, path: &str, errors: &mut Vec<FieldError>)
     let kind = text(schema, "type");
     match object(schema, "items") {
         Some(items) => node(items, Level::Item, &format!("{path}.items"), errors),
-        None if kind == "array" => {
+        None if kind == "array" && !schema.contains_key("items") => {
             errors.push(FieldError::required(format!("{path}.items"), "must be specified"))
         }
         None => {}
