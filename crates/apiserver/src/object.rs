@@ -1,0 +1,203 @@
+//! Reading and writing the parts of an object that every kind has.
+
+use baton_store::{Body, Record};
+use serde_json::{Map, Value};
+
+/// The finalizer that makes the garbage collector delete dependents first.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer that makes the garbage collector release dependents.
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// `metadata`, made if absent.
+pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut().expect("made an object just above")
+}
+
+/// A field of `metadata`, or null.
+pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a Value {
+    &object["metadata"][field]
+}
+
+/// A text field of `metadata`; empty if absent.
+pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
+    meta(object, field).as_str().unwrap_or_default()
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    meta_text(object, "name")
+}
+
+pub(crate) fn namespace(object: &Value) -> &str {
+    meta_text(object, "namespace")
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    meta_text(object, "uid")
+}
+
+/// Sets a field of `metadata`, or removes it where `value` is null.
+pub(crate) fn set_meta(object: &mut Value, field: &str, value: impl Into<Value>) {
+    match value.into() {
+        Value::Null => {
+            meta_mut(object).remove(field);
+        }
+        value => {
+            meta_mut(object).insert(field.to_owned(), value);
+        }
+    }
+}
+
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    meta(object, "finalizers").as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+pub(crate) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    finalizers(object).contains(&finalizer)
+}
+
+/// Adds or removes one finalizer.
+pub(crate) fn set_finalizer(object: &mut Value, finalizer: &str, present: bool) {
+    let mut all: Vec<String> =
+        finalizers(object).into_iter().filter(|name| *name != finalizer).map(str::to_owned).collect();
+    if present {
+        all.push(finalizer.to_owned());
+    }
+    let value = if all.is_empty() { Value::Null } else { all.into() };
+    set_meta(object, "finalizers", value);
+}
+
+pub(crate) fn is_terminating(object: &Value) -> bool {
+    !meta(object, "deletionTimestamp").is_null()
+}
+
+/// A whole-number field of `metadata`.
+pub(crate) fn meta_number(object: &Value, field: &str) -> Option<i64> {
+    meta(object, field).as_i64()
+}
+
+/// The stored object as a value, with its resourceVersion.
+pub(crate) fn read(record: &Record) -> Value {
+    serde_json::from_slice(&record.json()).expect("the store holds only JSON that this server wrote")
+}
+
+/// The object as the store keeps it. `metadata` must have fields besides resourceVersion; every stored object has a
+/// name and a uid.
+pub(crate) fn to_body(object: &Value) -> Body {
+    let mut json = Vec::with_capacity(512);
+    let mut splice_at = 0;
+    json.push(b'{');
+    let mut first = true;
+    for (key, value) in object.as_object().into_iter().flatten() {
+        if !first {
+            json.push(b',');
+        }
+        first = false;
+        write_json(&mut json, key);
+        json.push(b':');
+        if key == "metadata" {
+            json.push(b'{');
+            splice_at = json.len();
+            let mut first = true;
+            for (field, value) in value.as_object().into_iter().flatten() {
+                if field == "resourceVersion" {
+                    continue;
+                }
+                if !first {
+                    json.push(b',');
+                }
+                first = false;
+                write_json(&mut json, field);
+                json.push(b':');
+                write_json(&mut json, value);
+            }
+            json.push(b'}');
+        } else {
+            write_json(&mut json, value);
+        }
+    }
+    json.push(b'}');
+    Body::new(json, splice_at)
+}
+
+fn write_json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
+    serde_json::to_writer(out, value).expect("writing a JSON value to memory cannot fail");
+}
+
+/// Whether two versions differ in nothing but resourceVersion.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
+    let without_revision = |value: &Value| -> Vec<(String, Value)> {
+        value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(field, _)| *field != "resourceVersion")
+            .map(|(field, value)| (field.clone(), value.clone()))
+            .collect()
+    };
+    a.len() == b.len()
+        && a.iter().all(|(field, value)| match b.get(field) {
+            Some(other) if field == "metadata" => without_revision(value) == without_revision(other),
+            other => other == Some(value),
+        })
+}
+
+/// Go decodes `null` as "not there": drops nulls from everything but opaque parts.
+pub(crate) fn drop_nulls(schema: &baton_schema::Schema, value: &mut Value) {
+    use baton_schema::Additional;
+    match value {
+        Value::Object(fields) => {
+            if schema.preserve_unknown && schema.properties.is_empty() {
+                return;
+            }
+            fields.retain(|_, field| !field.is_null());
+            for (name, field) in fields.iter_mut() {
+                if let Some(child) = schema.properties.get(name) {
+                    drop_nulls(child, field);
+                } else if let Additional::Typed(child) = &schema.additional {
+                    drop_nulls(child, field);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(child) = &schema.items {
+                items.iter_mut().for_each(|item| drop_nulls(child, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn equality_ignores_the_revision_only() {
+        let a = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "data": {"x": "1"}});
+        let b = json!({"metadata": {"name": "a", "resourceVersion": "2"}, "data": {"x": "1"}});
+        let c = json!({"metadata": {"name": "a", "resourceVersion": "2"}, "data": {"x": "2"}});
+        assert!(same(&a, &b));
+        assert!(!same(&b, &c));
+        assert!(!same(&a, &json!({"metadata": {"name": "a"}})));
+    }
+
+    #[test]
+    fn finalizers_are_added_once_and_removed_whole() {
+        let mut object = json!({"metadata": {"finalizers": ["a"]}});
+        set_finalizer(&mut object, "b", true);
+        set_finalizer(&mut object, "b", true);
+        assert_eq!(finalizers(&object), ["a", "b"]);
+        set_finalizer(&mut object, "a", false);
+        set_finalizer(&mut object, "b", false);
+        assert_eq!(object, json!({"metadata": {}}));
+    }
+}

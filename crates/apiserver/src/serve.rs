@@ -1,0 +1,345 @@
+//! A cluster behind TLS on a port, with the credentials that let a client in.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::auth::{Secret, User};
+use crate::cluster::Cluster;
+use crate::request::{Target, target};
+use crate::rest::{Body, unauthorized};
+
+/// How long a client may take for the handshake, and for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// Most bytes in the head of a request.
+const HEAD_LIMIT: usize = 64 * 1024;
+
+/// A server that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Certificates cannot be made or read.
+    #[error("certificates: {0}")]
+    Certificates(String),
+    /// A credential file cannot be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which file.
+        path: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Everything a server needs to be recognised and to recognise its owner.
+#[derive(Clone)]
+pub struct Credentials {
+    ca_certificate: String,
+    server_certificate: String,
+    server_key: Secret,
+    client_certificate: String,
+    client_key: Secret,
+    token: Secret,
+}
+
+impl Credentials {
+    /// New credentials, signed by a new authority of their own.
+    pub fn generate() -> Result<Credentials, ServeError> {
+        let bad = |error: rcgen::Error| ServeError::Certificates(error.to_string());
+        let new_key = || KeyPair::generate().map_err(bad);
+
+        let ca_key = new_key()?;
+        let mut ca = CertificateParams::default();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        ca.distinguished_name.push(DnType::CommonName, "baton-ca");
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let ca_certificate = ca.self_signed(&ca_key).map_err(bad)?;
+        let issuer = Issuer::new(ca, ca_key);
+
+        let names =
+            ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let server_key = new_key()?;
+        let mut server = CertificateParams::new(names.map(str::to_owned)).map_err(bad)?;
+        server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let server_certificate = server.signed_by(&server_key, &issuer).map_err(bad)?;
+
+        let client_key = new_key()?;
+        let mut client = CertificateParams::default();
+        client.distinguished_name.push(DnType::OrganizationName, "system:masters");
+        client.distinguished_name.push(DnType::CommonName, User::admin().name);
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let client_certificate = client.signed_by(&client_key, &issuer).map_err(bad)?;
+
+        let random: [u8; 32] = rand::random();
+        Ok(Credentials {
+            ca_certificate: ca_certificate.pem(),
+            server_certificate: server_certificate.pem(),
+            server_key: Secret::new(server_key.serialize_pem()),
+            client_certificate: client_certificate.pem(),
+            client_key: Secret::new(client_key.serialize_pem()),
+            token: Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random)),
+        })
+    }
+
+    /// The credentials kept in a directory, made there if absent, so that a kubeconfig outlives a restart.
+    pub fn load_or_generate(directory: &Path) -> Result<Credentials, ServeError> {
+        const FILES: [&str; 6] = ["ca.crt", "server.crt", "server.key", "client.crt", "client.key", "token"];
+        let fail = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| ServeError::File { path, source }
+        };
+        std::fs::create_dir_all(directory).map_err(fail(directory))?;
+        // The token is written last: with it, all are there.
+        if directory.join("token").exists() {
+            let read = |name: &str| {
+                let path = directory.join(name);
+                std::fs::read_to_string(&path).map_err(fail(&path))
+            };
+            let [ca_certificate, server_certificate, server_key, client_certificate, client_key, token] =
+                FILES.map(read);
+            return Ok(Credentials {
+                ca_certificate: ca_certificate?,
+                server_certificate: server_certificate?,
+                server_key: Secret::new(server_key?),
+                client_certificate: client_certificate?,
+                client_key: Secret::new(client_key?),
+                token: Secret::new(token?),
+            });
+        }
+        let made = Credentials::generate()?;
+        let texts = [
+            &made.ca_certificate,
+            &made.server_certificate,
+            made.server_key.reveal(),
+            &made.client_certificate,
+            made.client_key.reveal(),
+            made.token.reveal(),
+        ];
+        for (name, text) in FILES.into_iter().zip(texts) {
+            let path = directory.join(name);
+            write_private(&path, text).map_err(fail(&path))?;
+        }
+        Ok(made)
+    }
+
+    /// A kubeconfig for `https://address`.
+    pub fn kubeconfig(&self, address: SocketAddr, name: &str) -> String {
+        let data = |pem: &str| STANDARD.encode(pem);
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: {name}\n  cluster:\n    server: \
+             https://{address}\n    certificate-authority-data: {}\ncontexts:\n- name: {name}\n  context:\n    cluster: \
+             {name}\n    user: {name}\nusers:\n- name: {name}\n  user:\n    client-certificate-data: {}\n    \
+             client-key-data: {}\n",
+            data(&self.ca_certificate),
+            data(&self.client_certificate),
+            data(self.client_key.reveal()),
+        )
+    }
+
+    /// The authority's certificate, PEM.
+    pub fn ca_certificate(&self) -> &str {
+        &self.ca_certificate
+    }
+
+    /// The bearer token that also lets the owner in.
+    pub fn token(&self) -> &Secret {
+        &self.token
+    }
+
+    fn tls(&self) -> Result<rustls::ServerConfig, ServeError> {
+        let bad = |error: &dyn std::fmt::Display| ServeError::Certificates(error.to_string());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(self.ca_certificate.as_bytes()) {
+            let certificate = certificate.map_err(|error| bad(&error))?;
+            roots.add(certificate).map_err(|error| bad(&error))?;
+        }
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()
+            .map_err(|error| bad(&error))?;
+        let chain = CertificateDer::pem_slice_iter(self.server_certificate.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| bad(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(self.server_key.reveal().as_bytes())
+            .map_err(|error| bad(&error))?;
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| bad(&error))?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)
+            .map_err(|error| bad(&error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let partial = path.with_extension("partial");
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&partial, path)
+}
+
+/// A cluster being served. Dropping it closes the port and every connection.
+pub struct Server {
+    address: SocketAddr,
+    credentials: Credentials,
+    _accepting: JoinSet<()>,
+}
+
+impl Server {
+    /// The address listened on, with the port that was chosen.
+    pub fn addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A kubeconfig that lets its holder do anything.
+    pub fn kubeconfig(&self) -> String {
+        self.credentials.kubeconfig(self.address, "baton")
+    }
+
+    /// The credentials the server accepts.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+}
+
+/// Serves a cluster over TLS with new credentials.
+pub async fn serve(cluster: Cluster, address: SocketAddr) -> Result<Server, ServeError> {
+    serve_with(cluster, address, Credentials::generate()?).await
+}
+
+/// Serves a cluster over TLS with these credentials.
+pub async fn serve_with(
+    cluster: Cluster,
+    address: SocketAddr,
+    credentials: Credentials,
+) -> Result<Server, ServeError> {
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
+    let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+    let acceptor = TlsAcceptor::from(Arc::new(credentials.tls()?));
+    let door = Arc::new(Door { cluster, token: credentials.token.clone() });
+    let mut accepting = JoinSet::new();
+    accepting.spawn(accept(listener, acceptor, door));
+    Ok(Server { address, credentials, _accepting: accepting })
+}
+
+/// The cluster and what opens it.
+struct Door {
+    cluster: Cluster,
+    token: Secret,
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, door: Arc<Door>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, acceptor.clone(), door.clone()));
+                }
+                Err(error) => {
+                    // Out of file descriptors, most likely: let others finish first.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, door: Arc<Door>) {
+    // Watch frames are small and each matters at once.
+    let _ = stream.set_nodelay(true);
+    let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await else { return };
+    // The verifier has checked the chain; whoever has a certificate of ours is the owner.
+    let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
+    let service = service_fn(move |request: Request<Incoming>| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(door.enter(request, certified).await) }
+    });
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_LIMIT)
+        .pipeline_flush(true);
+    server
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEAD_LIMIT as u32)
+        .max_concurrent_streams(Some(1000))
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Door {
+    async fn enter(self: Arc<Self>, mut request: Request<Incoming>, certified: bool) -> Response<Body> {
+        let health = matches!(target(request.uri().path()), Some(Target::Health));
+        if !health && !certified && !self.knows_token(&request) {
+            return unauthorized();
+        }
+        request.extensions_mut().insert(User::admin());
+        if matches!(request.method().as_str(), "GET" | "HEAD") {
+            return self.cluster.handle(request).await;
+        }
+        // A write goes on to its end even if the client hangs up.
+        let cluster = self.cluster.clone();
+        match tokio::spawn(async move { cluster.handle(request).await }).await {
+            Ok(response) => response,
+            Err(error) => {
+                tracing::error!(%error, "a request failed");
+                crate::rest::internal("the request failed unexpectedly")
+            }
+        }
+    }
+
+    fn knows_token(&self, request: &Request<Incoming>) -> bool {
+        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        header
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .is_some_and(|token| self.token.matches(token.trim()))
+    }
+}

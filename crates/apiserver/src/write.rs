@@ -1,0 +1,460 @@
+//! Changing objects: the rules between a decoded request and the store.
+
+use std::sync::Arc;
+
+use baton_schema::apply::{self, ApplyError, Writer};
+use baton_schema::{FieldError, Problem};
+use baton_store::{Action, CommitError, Expect, Key, Record, Write};
+use serde_json::{Value, json};
+
+use crate::catalog::{Nature, Resource};
+use crate::cluster::{Core, DEFINITIONS};
+use crate::failure::Failure;
+use crate::{definitions, object};
+
+/// How often a write without a resourceVersion is tried again when others write the same object.
+const ATTEMPTS: usize = 16;
+
+/// How a write is made.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteOptions {
+    /// Who owns the fields.
+    pub(crate) manager: String,
+    /// Everything but the store.
+    pub(crate) dry_run: bool,
+}
+
+impl WriteOptions {
+    /// For the server's own controllers.
+    pub(crate) fn internal(manager: &str) -> WriteOptions {
+        WriteOptions { manager: manager.to_owned(), dry_run: false }
+    }
+}
+
+/// What a write left behind.
+#[derive(Debug, Clone)]
+pub(crate) enum Written {
+    /// As stored.
+    Stored(Arc<Record>),
+    /// What would have been stored.
+    Dry(Value),
+}
+
+impl Written {
+    pub(crate) fn object(&self) -> Value {
+        match self {
+            Written::Stored(record) => object::read(record),
+            Written::Dry(object) => object.clone(),
+        }
+    }
+}
+
+/// Which part of an object a request may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but what has a subresource of its own.
+    Main,
+    /// Only the status.
+    Status,
+    /// Only what the named subresource shows, which the caller has already put in place.
+    Other(&'static str),
+}
+
+impl Part {
+    pub(crate) fn subresource(self) -> &'static str {
+        match self {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Other(name) => name,
+        }
+    }
+}
+
+/// What a new version of an object is made of.
+pub(crate) enum Proposal {
+    /// The object as the client wants it (update, patch).
+    Object(Value),
+    /// The outcome of server-side apply, with ownership already settled.
+    Applied(Value),
+}
+
+impl Core {
+    /// Creates a decoded object.
+    pub(crate) async fn create(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Failure> {
+        self.create_from(resource, namespace, Proposal::Object(object), options).await
+    }
+
+    pub(crate) async fn create_from(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        proposal: Proposal,
+        options: &WriteOptions,
+    ) -> Result<Written, Failure> {
+        let (mut object, applied) = match proposal {
+            Proposal::Object(object) => (object, false),
+            Proposal::Applied(object) => (object, true),
+        };
+        let generate =
+            object::name(&object).is_empty().then(|| object::meta_text(&object, "generateName").to_owned());
+        if resource.namespaced {
+            object::set_meta(&mut object, "namespace", namespace);
+            self.admit_to_namespace(resource, namespace, &object)?;
+        }
+        self.stamp_new(&mut object);
+        resource.fill_defaults(&mut object);
+        resource.prepare_create(&mut object);
+        for _ in 0..ATTEMPTS {
+            if let Some(prefix) = generate.as_deref().filter(|prefix| !prefix.is_empty()) {
+                object::set_meta(&mut object, "name", generated_name(prefix, &self.identities.suffix()));
+            }
+            self.fill_derived(resource, &mut object, None)?;
+            let errors = self.check(resource, &object, None);
+            if !errors.is_empty() {
+                self.give_back(resource, &object);
+                return Err(Failure::invalid(resource.kind_subject(object::name(&object)), &errors));
+            }
+            if !applied {
+                self.track(resource, None, &mut object, Part::Main, options);
+            }
+            if options.dry_run {
+                self.give_back(resource, &object);
+                if self.store.get(&key(resource, namespace, object::name(&object))).is_some() {
+                    return Err(Failure::already_exists(resource.subject(object::name(&object))));
+                }
+                return Ok(Written::Dry(object));
+            }
+            let write = Write {
+                key: key(resource, namespace, object::name(&object)),
+                expect: Expect::Absent,
+                action: Action::Put(object::to_body(&self.to_storage(resource, object.clone()))),
+            };
+            match self.commit(resource, write).await {
+                Ok(record) => return Ok(Written::Stored(record)),
+                Err(CommitError::Conflict { .. }) if generate.is_some() => {}
+                Err(CommitError::Conflict { .. }) => {
+                    self.give_back(resource, &object);
+                    return Err(Failure::already_exists(resource.subject(object::name(&object))));
+                }
+                Err(error) => return Err(storage(error)),
+            }
+        }
+        Err(Failure::already_exists(resource.subject(object::name(&object))))
+    }
+
+    /// Makes a new version of an object out of the present one. `propose` is asked again when another writer was
+    /// faster, so it must check any resourceVersion the client gave.
+    pub(crate) async fn modify(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        part: Part,
+        options: &WriteOptions,
+        mut propose: impl FnMut(&Value) -> Result<Proposal, Failure>,
+    ) -> Result<Written, Failure> {
+        for _ in 0..ATTEMPTS {
+            let key = key(resource, namespace, name);
+            let Some(record) = self.store.get(&key) else {
+                return Err(Failure::not_found(resource.subject(name)));
+            };
+            let current = self.present(resource, &record);
+            let (mut next, applied) = match propose(&current)? {
+                Proposal::Object(object) => (object, false),
+                Proposal::Applied(object) => (object, true),
+            };
+            carry_over(&mut next, &current);
+            resource.fill_defaults(&mut next);
+            match part {
+                Part::Main => resource.prepare_update(&mut next, &current),
+                Part::Status => resource.prepare_status(&mut next, &current),
+                Part::Other(_) => {}
+            }
+            self.fill_derived(resource, &mut next, Some(&current))?;
+            let errors = match part {
+                Part::Status => resource.validate(&next, Some(&current)),
+                _ => self.check(resource, &next, Some(&current)),
+            };
+            if !errors.is_empty() {
+                return Err(Failure::invalid(resource.kind_subject(name), &errors));
+            }
+            if !applied {
+                self.track(resource, Some(&current), &mut next, part, options);
+            }
+            if object::same(&next, &current) {
+                return Ok(Written::Stored(record));
+            }
+            if options.dry_run {
+                return Ok(Written::Dry(next));
+            }
+            let body = object::to_body(&self.to_storage(resource, next.clone()));
+            let action = if is_released(resource, &next) { Action::Delete(body) } else { Action::Put(body) };
+            let write = Write { key, expect: Expect::Revision(record.revision), action };
+            match self.commit(resource, write).await {
+                Ok(record) => return Ok(Written::Stored(record)),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(storage(error)),
+            }
+        }
+        Err(Failure::modified(resource.subject(name)))
+    }
+
+    /// The present version in the version of the API that was asked for.
+    pub(crate) fn present(&self, resource: &Resource, record: &Record) -> Value {
+        let mut object = object::read(record);
+        self.convert(resource, &mut object);
+        object
+    }
+
+    /// Shows a stored object in the asked version; only the apiVersion differs, except for Events.
+    pub(crate) fn convert(&self, resource: &Resource, object: &mut Value) {
+        if resource.is("events.k8s.io", "events") {
+            *object = baton_kinds::event_to_new(object);
+        } else if let Some(custom) = resource.custom()
+            && custom.storage_api_version != resource.api_version()
+        {
+            object["apiVersion"] = resource.api_version().into();
+        }
+    }
+
+    fn to_storage(&self, resource: &Resource, mut object: Value) -> Value {
+        if resource.is("events.k8s.io", "events") {
+            return baton_kinds::event_to_core(&object);
+        }
+        if let Some(custom) = resource.custom() {
+            object["apiVersion"] = custom.storage_api_version.as_str().into();
+        }
+        object
+    }
+
+    fn admit_to_namespace(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        object: &Value,
+    ) -> Result<(), Failure> {
+        let Some(record) = self.store.get(&Key::new("namespaces", "", namespace)) else {
+            let subject = crate::failure::Subject { group: "", resource: "namespaces", name: namespace };
+            return Err(Failure::not_found(subject));
+        };
+        if object::is_terminating(&object::read(&record)) {
+            let name = match object::name(object) {
+                "" => object::meta_text(object, "generateName"),
+                name => name,
+            };
+            return Err(Failure::namespace_terminating(resource.subject(name), namespace));
+        }
+        Ok(())
+    }
+
+    fn stamp_new(&self, object: &mut Value) {
+        for field in
+            ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"]
+        {
+            object::set_meta(object, field, Value::Null);
+        }
+        object::set_meta(object, "uid", self.identities.uid());
+        object::set_meta(object, "creationTimestamp", self.clock.stamp());
+    }
+
+    /// What the server computes beyond defaults: a definition's status, a Service's address.
+    fn fill_derived(
+        &self,
+        resource: &Resource,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), Failure> {
+        if &*resource.storage == DEFINITIONS {
+            definitions::fill_defaults(object);
+            definitions::fill_status(object, &self.catalog(), &self.clock.stamp());
+        }
+        if &*resource.storage == "services"
+            && old.is_none_or(|old| old["spec"]["type"] != object["spec"]["type"])
+        {
+            self.service_ips
+                .allocate(object)
+                .map_err(|error| Failure::invalid(resource.kind_subject(object::name(object)), &[error]))?;
+        }
+        Ok(())
+    }
+
+    /// Undoes [`Core::fill_derived`] for an object that is not stored after all.
+    fn give_back(&self, resource: &Resource, object: &Value) {
+        if &*resource.storage == "services" {
+            self.service_ips.release(object);
+        }
+    }
+
+    fn check(&self, resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = resource.validate(object, old);
+        if &*resource.storage == DEFINITIONS {
+            errors.extend(definitions::validate(object, old));
+        }
+        errors
+    }
+
+    fn track(
+        &self,
+        resource: &Resource,
+        before: Option<&Value>,
+        after: &mut Value,
+        part: Part,
+        options: &WriteOptions,
+    ) {
+        let (api_version, time) = (resource.api_version(), self.clock.stamp());
+        let writer = Writer {
+            manager: &options.manager,
+            api_version: &api_version,
+            subresource: part.subresource(),
+            time: &time,
+            ignored: ignored(resource, part),
+        };
+        apply::track_update(&resource.schema(), before, after, &writer);
+    }
+
+    /// Server-side apply on the present version (or on nothing).
+    pub(crate) fn applied(
+        &self,
+        resource: &Resource,
+        live: Option<&Value>,
+        config: &Value,
+        part: Part,
+        options: &WriteOptions,
+        force: bool,
+    ) -> Result<Value, Failure> {
+        let (api_version, time) = (resource.api_version(), self.clock.stamp());
+        let writer = Writer {
+            manager: &options.manager,
+            api_version: &api_version,
+            subresource: part.subresource(),
+            time: &time,
+            ignored: ignored(resource, part),
+        };
+        apply::apply(&resource.schema(), live, config, &writer, force).map_err(|error| match error {
+            ApplyError::Conflicts(ref conflicts) => {
+                let causes = conflicts.iter().map(apply::Conflict::to_cause).collect();
+                Failure::apply_conflict(error.to_string(), causes)
+            }
+            other => Failure::bad_request(other.to_string()),
+        })
+    }
+}
+
+/// What cannot be owned through a path because writing it there has no effect.
+fn ignored(resource: &Resource, part: Part) -> &'static [&'static str] {
+    match part {
+        Part::Main if resource.has_status() => &["status"],
+        Part::Status => &["spec", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"],
+        _ => &[],
+    }
+}
+
+/// The store's key of an object.
+pub(crate) fn key(resource: &Resource, namespace: &str, name: &str) -> Key {
+    let namespace = if resource.namespaced { namespace } else { "" };
+    Key::new(resource.storage.clone(), namespace, name)
+}
+
+pub(crate) fn storage(error: CommitError) -> Failure {
+    match error {
+        CommitError::Conflict { .. } => Failure::internal("an unexpected write conflict"),
+        error => Failure::unavailable(format!("the store refused the write: {error}")),
+    }
+}
+
+/// A prefix and a suffix, the prefix cut so that the whole is a legal name.
+fn generated_name(prefix: &str, suffix: &str) -> String {
+    const LONGEST: usize = 63;
+    let room = LONGEST - suffix.len();
+    let end = (0..=prefix.len().min(room)).rev().find(|&at| prefix.is_char_boundary(at)).unwrap_or(0);
+    format!("{}{suffix}", &prefix[..end])
+}
+
+/// Metadata that clients cannot change, and may leave out.
+fn carry_over(next: &mut Value, current: &Value) {
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"]
+    {
+        object::set_meta(next, field, object::meta(current, field).clone());
+    }
+    object::set_meta(next, "selfLink", Value::Null);
+    object::set_meta(next, "resourceVersion", object::meta(current, "resourceVersion").clone());
+    for field in ["name", "namespace"] {
+        if object::meta_text(next, field).is_empty() {
+            object::set_meta(next, field, object::meta(current, field).clone());
+        }
+    }
+    next["apiVersion"] = current["apiVersion"].clone();
+    next["kind"] = current["kind"].clone();
+}
+
+/// Whether nothing holds a terminating object any longer.
+fn is_released(resource: &Resource, object: &Value) -> bool {
+    object::is_terminating(object)
+        && object::finalizers(object).is_empty()
+        && object::meta_number(object, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+        && !is_held_namespace(resource, object)
+}
+
+/// A namespace also has finalizers in its spec.
+pub(crate) fn is_held_namespace(resource: &Resource, object: &Value) -> bool {
+    &*resource.storage == "namespaces"
+        && object["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
+/// The resourceVersion a client wants to replace, if it says one.
+pub(crate) fn check_revision(resource: &Resource, wanted: &Value, current: &Value) -> Result<(), Failure> {
+    let name = object::name(current);
+    let asked = object::meta_text(wanted, "resourceVersion");
+    if !asked.is_empty() && asked != "0" {
+        if asked.parse::<u64>().is_err() {
+            let error = FieldError {
+                path: "metadata.resourceVersion".into(),
+                problem: Problem::Invalid(json!(asked)),
+                detail: "must be a whole number".into(),
+            };
+            return Err(Failure::invalid(resource.kind_subject(name), &[error]));
+        }
+        if asked != object::meta_text(current, "resourceVersion") {
+            return Err(Failure::modified(resource.subject(name)));
+        }
+    }
+    let uid = object::uid(wanted);
+    if !uid.is_empty() && uid != object::uid(current) {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            object::uid(current)
+        );
+        return Err(Failure::conflict(resource.subject(name), why));
+    }
+    Ok(())
+}
+
+/// Whether a PUT without resourceVersion is refused.
+pub(crate) fn needs_revision(resource: &Resource) -> bool {
+    match &resource.nature {
+        Nature::Custom(_) => true,
+        Nature::BuiltIn(kind) => matches!(
+            (kind.group, kind.plural),
+            ("apiextensions.k8s.io", _)
+                | ("coordination.k8s.io", _)
+                | ("policy", _)
+                | ("storage.k8s.io", "csidrivers" | "csinodes" | "volumeattachments")
+        ),
+    }
+}
+
+/// Whether a PUT to a name that does not exist creates the object.
+pub(crate) fn creates_on_update(resource: &Resource) -> bool {
+    resource.custom().is_none()
+        && (resource.group == "rbac.authorization.k8s.io"
+            || matches!(
+                resource.plural.as_str(),
+                "leases" | "endpoints" | "events" | "limitranges" | "services"
+            ))
+}
