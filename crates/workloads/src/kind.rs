@@ -55,7 +55,26 @@ impl Kind {
 
     /// The kind called `kind` in `api_version` (as in an owner reference).
     pub fn parse(api_version: &str, kind: &str) -> Option<Self> {
-        Self::WATCHED.into_iter().find(|known| known.kind() == kind && known.api_version() == api_version)
+        let known = match kind {
+            "ConfigMap" => Self::ConfigMap,
+            "ControllerRevision" => Self::ControllerRevision,
+            "DaemonSet" => Self::DaemonSet,
+            "Deployment" => Self::Deployment,
+            "Ingress" => Self::Ingress,
+            "Job" => Self::Job,
+            "Namespace" => Self::Namespace,
+            "Node" => Self::Node,
+            "PersistentVolume" => Self::PersistentVolume,
+            "PersistentVolumeClaim" => Self::PersistentVolumeClaim,
+            "Pod" => Self::Pod,
+            "PodDisruptionBudget" => Self::PodDisruptionBudget,
+            "ReplicaSet" => Self::ReplicaSet,
+            "Service" => Self::Service,
+            "ServiceAccount" => Self::ServiceAccount,
+            "StatefulSet" => Self::StatefulSet,
+            _ => return None,
+        };
+        (known.api_version() == api_version).then_some(known)
     }
 
     /// The `kind` field of its objects.
@@ -112,5 +131,20 @@ impl Kind {
             Self::ServiceAccount => ("ServiceAccount", "serviceaccounts"),
             Self::StatefulSet => ("StatefulSet", "statefulsets"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_found_under_its_own_names_only() {
+        for kind in Kind::WATCHED {
+            assert_eq!(Kind::parse(kind.api_version(), kind.kind()), Some(kind));
+            assert_eq!(Kind::parse("example.com/v1", kind.kind()), None);
+        }
+        assert_eq!(Kind::Ingress.group(), "networking.k8s.io");
+        assert_eq!(Kind::Pod.group(), "");
     }
 }

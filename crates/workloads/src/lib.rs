@@ -30,6 +30,22 @@
 //! a delay that cannot be read is ignored.
 //!
 //! Delays count from the times the API records, which are whole seconds.
+//!
+//! # Driving it
+//!
+//! Keep a set of queued keys and a set of timers, one entry a key each. For every change of a kind in
+//! [`Kind::WATCHED`] (deletions too, with the last state) queue what [`affected_by`] names; at the start
+//! queue every object. To work on a key: read the object; if it is gone, drop its timer; otherwise look up
+//! what [`relatives`] names, call [`decide`], replace the key's timer by `wake_at`, and carry out the
+//! actions in order. Further rules:
+//!
+//! - The lookups must see at least what caused the call. A stale view costs a repeated write, not a wrong
+//!   one, except that the bounds of a rolling update hold only for fresh reads.
+//! - `Patch` and `Delete` carry a uid precondition; `Status` also the resourceVersion, unless an earlier
+//!   action of the same decision wrote the same object, whose new version it then takes.
+//! - "Already exists", "not found" and "conflict" are answers, not errors. After any refused action queue
+//!   the key again with a growing pause: the object in the way may belong to another owner that is going.
+//! - A write that changes nothing must raise no event, or an API that drops a field would make a loop.
 
 mod behaviour;
 mod condition;

@@ -33,7 +33,7 @@ pub(crate) fn claim<'a>(
             decision.patch(child, json!({"metadata": {"ownerReferences": owners}}));
         }
     }
-    children.sort_by_key(|child| (created(child).unwrap_or(Timestamp::MIN), name(child)));
+    children.sort_by_cached_key(|child| (created(child).unwrap_or(Timestamp::MIN), name(child)));
     children
 }
 

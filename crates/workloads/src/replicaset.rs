@@ -65,7 +65,7 @@ pub(crate) fn replicas(object: &Value) -> i64 {
 
 fn least_useful<'a>(active: &[&'a Value], now: Timestamp) -> Vec<&'a Value> {
     let mut ranked = active.to_vec();
-    ranked.sort_by_key(|pod| {
+    ranked.sort_by_cached_key(|pod| {
         (
             !text(pod, &["spec", "nodeName"]).is_empty(),
             text(pod, &["status", "phase"]) == "Running",

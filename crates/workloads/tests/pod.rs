@@ -148,3 +148,14 @@ fn a_pod_that_is_not_restarted_runs_to_its_end_once() {
     world.run();
     assert_eq!(solo(&world)["status"]["phase"], "Succeeded");
 }
+
+#[test]
+fn a_kind_can_have_its_own_delay() {
+    let mut world = World::with_nodes(1);
+    world.settings.kind_delays.insert(Kind::Pod, std::time::Duration::from_secs(40));
+    world.create(pod(json!({})));
+    world.advance(39);
+    assert!(!is_ready(solo(&world)));
+    world.advance(1);
+    assert!(is_ready(solo(&world)));
+}
