@@ -20,7 +20,7 @@ mod schemas;
 mod validation;
 
 pub use age::human_age;
-pub use columns::Column;
+pub use columns::{Column, selector_text};
 pub use events::{event_to_core, event_to_new};
 pub use openapi::openapi;
 pub use registry::{Kind, Subresource, Verbs, all, find, find_kind};
