@@ -1,5 +1,6 @@
 //! What a committed write did.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,10 +53,10 @@ impl Event {
 ///
 /// Encoded frames are many times larger than the event, and almost all watchers read an event right after
 /// it was committed. So the store empties the slots of all but the newest events.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Frame(Mutex<Slot>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 enum Slot {
     #[default]
     Empty,
@@ -85,6 +86,13 @@ impl Frame {
 
     pub(crate) fn retire(&self) {
         *self.0.lock() = Slot::Retired;
+    }
+}
+
+impl fmt::Debug for Frame {
+    /// Without the contents: the object may be a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame").finish_non_exhaustive()
     }
 }
 

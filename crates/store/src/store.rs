@@ -1,5 +1,6 @@
 //! The public face: one handle for both kinds of store.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::watch::Watch;
 use crate::write::Write;
 
 /// A handle to one cluster's objects and their history. Clones share the same store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Store {
     state: Arc<Mutex<State>>,
     /// `None` for a store in memory.
@@ -149,5 +150,11 @@ impl Store {
             None => self.state.lock().closed = true,
             Some(disk) => disk.close(),
         }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("on_disk", &self.disk.is_some()).field("stats", &self.stats()).finish()
     }
 }

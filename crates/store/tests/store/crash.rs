@@ -31,12 +31,12 @@ fn no_acknowledged_write_is_lost_in_200_kills() {
     let mut acknowledged = 0;
     for round in 0..ROUNDS {
         let child = start_writer(dir.path(), random.next());
-        let acknowledgements = random.below(60);
+        let acknowledgements = random.below(30);
         let pause = Duration::from_micros(random.below(3000));
         acknowledged += expected.follow(child, acknowledgements, pause);
         expected.check(dir.path(), round);
     }
-    assert!(acknowledged > ROUNDS * 10, "only {acknowledged} writes in all: the rounds show nothing");
+    assert!(acknowledged > ROUNDS * 5, "only {acknowledged} writes in all: the rounds show nothing");
     println!("{acknowledged} acknowledged writes");
 }
 

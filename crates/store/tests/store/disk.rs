@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_store::{Compacted, Expect, ListError, OpenError, Options, Page, Store};
 
@@ -64,6 +66,25 @@ fn a_store_in_use_is_refused_until_it_is_closed() {
     assert!(message.contains(&*dir.path().to_string_lossy()) && message.contains("in use"), "{message}");
     first.close();
     open(dir.path());
+}
+
+#[test]
+fn a_closed_store_is_free_at_once_even_while_processes_are_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                assert!(command.arg("--help").stdout(Stdio::null()).status().unwrap().success());
+            }
+        });
+        let outcomes: Vec<_> =
+            (0..50).map(|_| Store::open(dir.path(), Options::default()).map(drop)).collect();
+        done.store(true, Ordering::Relaxed);
+        let refused: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+    });
 }
 
 #[test]
