@@ -121,7 +121,8 @@ fn schema_of<T: JsonSchema>() -> Value {
 /// The template stands in the schema two dozen times; its descriptions are kept at `spec.template` only, and those of
 /// generators at the top level only. A CRD has to fit into one stored object.
 fn describe_templates_once(spec: &mut Value) {
-    let generators = spec.pointer_mut("/properties/generators/items/properties").and_then(Value::as_object_mut);
+    let generators =
+        spec.pointer_mut("/properties/generators/items/properties").and_then(Value::as_object_mut);
     for generator in generators.into_iter().flat_map(|fields| fields.values_mut()) {
         for bulky in ["template", "generators"] {
             if let Some(copy) = generator.pointer_mut(&format!("/properties/{bulky}")) {

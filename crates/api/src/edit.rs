@@ -25,7 +25,7 @@ pub enum EditError {
 /// # Guarantees
 /// Whatever `change` leaves alone is not in the patch. Applying the patch to `raw` keeps every unknown field of every
 /// object that is still there afterwards, also inside lists: elements are matched by equality, then by their natural
-/// key (such as `name`), then by place.
+/// key (such as `name`; a source whose path changes is still told by its repository), then by place.
 ///
 /// # Caveats
 /// Removing an object, or setting it to its zero value where that is not written, removes it whole. A merge patch cannot
@@ -51,8 +51,8 @@ pub fn patch_between(raw: &Value, before: &Value, after: &Value) -> Option<Value
     patch(Some(raw), before, after)
 }
 
-/// Applies a JSON merge patch (RFC 7386).
-pub fn apply(target: &mut Value, patch: &Value) {
+/// Applies a JSON merge patch to an element of a list, whose parent can only be replaced whole.
+fn apply(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -135,6 +135,7 @@ fn align(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     }
     match_by(before, after, &mut origins, &mut used, |element| Some(element.to_string()));
     match_by(before, after, &mut origins, &mut used, natural_key);
+    match_by(before, after, &mut origins, &mut used, |element| Some(element.get("repoURL")?.to_string()));
     for at in 0..before.len().min(after.len()) {
         let anonymous = natural_key(&before[at]).is_none() && natural_key(&after[at]).is_none();
         if origins[at].is_none() && !used[at] && anonymous {

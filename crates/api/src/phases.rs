@@ -1,8 +1,8 @@
 //! `generators[].deploymentStrategy`: deploy one generator's Applications phase by phase, with hooks and checks.
 //!
-//! The rules in the schema are value constraints (`not`, `oneOf`, bounds), not CEL: the list of generators has no
-//! bound in Argo CD's CRD, and under an unbounded list the API server's cost estimate refuses any rule that looks at
-//! phases.
+//! Every list and text has a bound. The list of generators above has none, and the API server refuses a CRD whose rules
+//! might cost too much: a rule here may look at one element's own fields, never walk a list. Names are kept unique by
+//! list keys for the same reason.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ wire! {
             #[serde(rename = "type")]
             kind: DeploymentStrategyType,
             /// The phases, in order.
-            #[schemars(length(min = 1, max = 50))]
+            #[schemars(length(min = 1, max = 50), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             phases: Vec<Phase>,
         }
         optional {
@@ -30,7 +30,10 @@ wire! {
     }
 
     /// One phase.
-    #[schemars(extend("not" = { "required": ["percentage", "maxUpdate"] }))]
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "!(has(self.percentage) && has(self.maxUpdate))",
+        "message": "percentage and maxUpdate exclude each other",
+    }]))]
     pub struct Phase {
         required {
             /// Name of the phase.
@@ -49,13 +52,13 @@ wire! {
             /// How many targets may change at once, a number or a percentage.
             max_concurrent: Option<IntOrString>,
             /// Run before anything is deployed.
-            #[schemars(length(max = 50))]
+            #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             pre_hooks: Vec<Hook>,
             /// Run when targets are healthy and checks have passed.
-            #[schemars(length(max = 50))]
+            #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             post_hooks: Vec<Hook>,
             /// Must pass when targets are healthy.
-            #[schemars(length(max = 50))]
+            #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             checks: Vec<Check>,
             /// How long to wait after the phase, for example `5m`.
             #[schemars(schema_with = "crate::crd::duration")]
@@ -85,6 +88,10 @@ wire! {
     }
 
     /// A condition on a parameter or a cluster label.
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+        "message": "In and NotIn need values, Exists and DoesNotExist take none",
+    }]))]
     pub struct TargetExpression {
         required {
             /// The parameter or label.
@@ -109,10 +116,10 @@ wire! {
     }
 
     /// An HTTP call or a command, run before or after a phase.
-    #[schemars(extend("oneOf" = [
-        { "properties": { "type": { "enum": ["http"] } }, "required": ["http"], "not": { "required": ["command"] } },
-        { "properties": { "type": { "enum": ["command"] } }, "required": ["command"], "not": { "required": ["http"] } },
-    ]))]
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "has(self.http) == (self.type == 'http') && has(self.command) == (self.type == 'command')",
+        "message": "type http needs the field http and excludes command, type command the reverse",
+    }]))]
     pub struct Hook {
         required {
             /// Name of the hook.
@@ -139,16 +146,16 @@ wire! {
             /// Run once for the phase or once for each target; found from its text when unset.
             scope: HookScope,
             /// Secrets that its text may use.
-            #[schemars(length(max = 20))]
+            #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             secret_refs: Vec<HookSecretRef>,
         }
     }
 
     /// An HTTP call or a command that must pass before a phase is done; repeated until it does or time is up.
-    #[schemars(extend("oneOf" = [
-        { "properties": { "type": { "enum": ["http"] } }, "required": ["http"], "not": { "required": ["command"] } },
-        { "properties": { "type": { "enum": ["command"] } }, "required": ["command"], "not": { "required": ["http"] } },
-    ]))]
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "has(self.http) == (self.type == 'http') && has(self.command) == (self.type == 'command')",
+        "message": "type http needs the field http and excludes command, type command the reverse",
+    }]))]
     pub struct Check {
         required {
             /// Name of the check.
@@ -169,7 +176,7 @@ wire! {
             /// Run once for the phase or once for each target; found from its text when unset.
             scope: HookScope,
             /// Secrets that its text may use.
-            #[schemars(length(max = 20))]
+            #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
             secret_refs: Vec<HookSecretRef>,
         }
     }

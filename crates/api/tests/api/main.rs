@@ -1,0 +1,8 @@
+//! What the types read and write, what the CRDs say, and what an edit keeps.
+
+mod crds;
+mod edit;
+mod examples;
+mod hostile;
+mod quirks;
+mod schemas;
