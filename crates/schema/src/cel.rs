@@ -2,9 +2,12 @@
 
 mod budget;
 mod library;
+mod meter;
 mod names;
 mod program;
+mod quantity;
 mod scan;
+mod stack;
 mod values;
 
 use std::collections::{BTreeMap, HashMap};

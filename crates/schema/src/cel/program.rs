@@ -5,16 +5,20 @@ use std::sync::{Arc, LazyLock};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cel::common::ast::IdedExpr;
-use cel::common::types::{CelBytes, CelString};
-use cel::common::value::CowVal;
-use cel::{Context, Env, ExecutionError, FunctionContext};
+use cel::{Context, Env, ExecutionError};
 
 use super::budget::Budget;
-use super::scan;
+use super::{meter, scan, stack};
 use crate::model::{Kind, Schema};
 
 /// Longest expression that is read.
-const LONGEST: usize = 64 * 1024;
+const LONGEST: usize = 16 * 1024;
+
+/// Deepest nesting of brackets that is read.
+const MOST_BRACKETS: usize = 64;
+
+/// Up to this depth an expression is evaluated on the caller's stack.
+const SHALLOW: usize = 20;
 
 /// The functions rules may call. It never changes after it is built.
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(environment()));
@@ -24,7 +28,6 @@ fn environment() -> Env {
     let added = env
         .add_extension(cel::extensions::strings)
         .and_then(|()| env.add_extension(cel::extensions::lists))
-        .and_then(|()| env.add_extension(cel::extensions::math))
         .and_then(|()| env.add_extension(super::library::extension));
     // A clash of names would show in the first test that compiles a rule.
     debug_assert!(added.is_ok(), "the libraries name different functions: {added:?}");
@@ -36,6 +39,7 @@ fn environment() -> Env {
 pub(super) struct Program {
     expression: IdedExpr,
     uses_old: bool,
+    deep: bool,
     kind: Option<Kind>,
 }
 
@@ -45,14 +49,22 @@ impl Program {
         if text.len() > LONGEST {
             return Err(format!("compilation failed: expression is longer than {LONGEST} bytes"));
         }
+        if brackets(text) > MOST_BRACKETS {
+            return Err("compilation failed: expression is nested too deeply".to_owned());
+        }
+        let compiled = stack::on_large_stack(|| Self::parse(text, schema, whole_resource));
+        compiled.unwrap_or_else(|| Err("compilation failed: the parser gave up".to_owned()))
+    }
+
+    fn parse(text: &str, schema: &Schema, whole_resource: bool) -> Result<Program, String> {
         let parsed = ENVIRONMENT.compile(text).map_err(|error| format!("compilation failed: {error}"))?;
         let mut expression = parsed.expression().clone();
         let kind = scan::evident_kind(&expression.expr, schema);
-        let uses_old = scan::check_and_meter(&mut expression, schema, whole_resource).map_err(|fault| {
+        let found = scan::check_and_meter(&mut expression, schema, whole_resource).map_err(|fault| {
             let at = parsed.source_info().offset_for(fault.node).map_or(0, |(start, _)| start as usize);
             format!("compilation failed: {}", located(text, at, &fault.message))
         })?;
-        Ok(Program { expression, uses_old, kind })
+        Ok(Program { expression, uses_old: found.uses_old, deep: found.depth > SHALLOW, kind })
     }
 
     /// Whether the value may be of this type, as far as that shows without evaluating.
@@ -71,14 +83,42 @@ impl Program {
         this: &cel::Value,
         old: Option<&cel::Value>,
     ) -> Result<cel::Value, String> {
+        let evaluated = if self.deep {
+            stack::on_large_stack(|| self.resolve(budget, this, old))
+        } else {
+            stack::contained(|| self.resolve(budget, this, old))
+        };
+        evaluated.unwrap_or_else(|| Err("internal error".to_owned()))
+    }
+
+    fn resolve(
+        &self,
+        budget: &Arc<Budget>,
+        this: &cel::Value,
+        old: Option<&cel::Value>,
+    ) -> Result<cel::Value, String> {
         let mut context = Context::with_env(ENVIRONMENT.clone());
         context.add_variable_from_value("self", this.clone());
         if let Some(old) = old {
             context.add_variable_from_value("oldSelf", old.clone());
         }
-        context.add_function(scan::METER, meter(budget.clone())).map_err(|error| error.to_string())?;
+        meter::install(&mut context, budget).map_err(|error| error.to_string())?;
         cel::Value::resolve(&self.expression, &context).map_err(describe)
     }
+}
+
+/// The deepest nesting of brackets, those in string literals included.
+fn brackets(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 /// A message with the line it is about and a mark under the place, `at` characters into the text.
@@ -91,41 +131,16 @@ fn located(text: &str, at: usize, message: &str) -> String {
     format!("ERROR: <input>:{}:{}: {message}\n | {source}\n | {mark}^", line + 1, column + 1)
 }
 
-type Function = Box<
-    dyn for<'context, 'call> Fn(
-            &mut FunctionContext<'context, 'call>,
-        ) -> Result<CowVal<'context, 'call>, ExecutionError>
-        + Send
-        + Sync,
->;
-
-/// Hands its argument through and charges the budget for its size.
-fn meter(budget: Arc<Budget>) -> Function {
-    Box::new(move |call| {
-        let value = call.args.pop().ok_or_else(ExecutionError::missing_argument_or_target)?;
-        let units = if let Some(text) = value.downcast_ref::<CelString>() {
-            text.inner().len() / 10
-        } else if let Some(bytes) = value.downcast_ref::<CelBytes>() {
-            bytes.inner().len() / 10
-        } else {
-            value.as_sizer().map_or(0, |sizer| usize::try_from(*sizer.size().inner()).unwrap_or(0))
-        };
-        if budget.take(units + 1) {
-            Ok(value)
-        } else {
-            Err(ExecutionError::function_error(
-                scan::METER,
-                "operation cancelled: actual cost limit exceeded",
-            ))
-        }
-    })
-}
-
 /// The evaluator's errors in the words of the Go implementation where users meet them.
 fn describe(error: ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::FunctionError { message, function } if function == scan::METER => message,
+        ExecutionError::FunctionError { function, .. }
+            if matches!(function.as_str(), "int" | "uint" | "double") =>
+        {
+            format!("type conversion error from 'string' to '{function}'")
+        }
+        ExecutionError::FunctionError { message, .. } => message,
         ExecutionError::NoSuchOverload(_) => "no such overload".to_owned(),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),

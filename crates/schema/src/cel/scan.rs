@@ -2,29 +2,28 @@
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
+use super::meter::{JOIN, METER, REPLACE};
 use super::names::escape;
 use crate::model::{Additional, Kind, Schema};
 
-/// The call put around everything that can make evaluation long: what a macro loops over, and what `+` builds.
-pub(super) const METER: &str = "@metered";
-
 /// Deepest nesting of an expression tree; evaluation recurses over it.
-const DEEPEST: usize = 200;
+const DEEPEST: usize = 1000;
 
 /// Names before a dot that are no variables.
-const NAMESPACES: [&str; 3] = ["math", "optional", "sets"];
+const NAMESPACES: [&str; 2] = ["optional", "sets"];
 
 /// Types as values.
 const TYPES: [&str; 12] =
     ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint", "google"];
 
 /// Functions and methods an expression may call.
-const FUNCTIONS: &str = " abs bitAnd bitNot bitOr bitShiftLeft bitShiftRight bitXor bool bytes ceil charAt contains \
-    distinct double duration dyn endsWith equivalent find findAll flatten floor format getDate getDayOfMonth \
-    getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds greatest hasValue \
-    indexOf int intersects isFinite isInf isNaN isSorted join lastIndexOf least lowerAscii matches max min none of \
-    ofNonZeroValue optFlatMap optMap or orValue quote replace reverse round sign size slice sort sortBy split sqrt \
-    startsWith string substring sum timestamp trim trunc type uint upperAscii value ";
+const FUNCTIONS: &str = " asApproximateFloat asInteger bool bytes charAt compareTo contains distinct double duration dyn \
+    endsWith equivalent find findAll flatten format getDate getDayOfMonth getDayOfWeek getDayOfYear \
+    getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue indexOf int \
+    intersects isCIDR isGreaterThan isIP isInteger isLessThan isQuantity isSorted isURL join \
+    lastIndexOf lowerAscii matches max min none of ofNonZeroValue optFlatMap optMap or orValue \
+    quantity replace reverse sign size slice sort sortBy split startsWith string substring sum \
+    timestamp trim type uint upperAscii value ";
 
 /// Something an expression may not say, and the node that says it.
 pub(super) struct Fault {
@@ -32,15 +31,22 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// Checks that the expression names only what exists, puts meters in, and says whether it reads `oldSelf`.
+/// What there is to know of an expression.
+pub(super) struct Found {
+    pub(super) uses_old: bool,
+    pub(super) depth: usize,
+}
+
+/// Checks that the expression names only what exists, and puts meters in.
 pub(super) fn check_and_meter(
     expression: &mut IdedExpr,
     schema: &Schema,
     whole_resource: bool,
-) -> Result<bool, Fault> {
-    let mut scan = Scan { schema, whole_resource, bound: Vec::new(), uses_old: false };
+) -> Result<Found, Fault> {
+    let found = Found { uses_old: false, depth: 0 };
+    let mut scan = Scan { schema, whole_resource, bound: Vec::new(), found };
     scan.expression(expression, 0)?;
-    Ok(scan.uses_old)
+    Ok(scan.found)
 }
 
 struct Scan<'s> {
@@ -48,7 +54,7 @@ struct Scan<'s> {
     whole_resource: bool,
     /// Loop variables in scope, with the schema of what they stand for where it is known.
     bound: Vec<(String, Option<&'s Schema>)>,
-    uses_old: bool,
+    found: Found,
 }
 
 impl<'s> Scan<'s> {
@@ -57,6 +63,7 @@ impl<'s> Scan<'s> {
         if depth > DEEPEST {
             return Err(fault("expression is nested too deeply".to_owned()));
         }
+        self.found.depth = self.found.depth.max(depth);
         self.known_field(&node.expr).map_err(fault)?;
         match &mut node.expr {
             Expr::Unspecified => return Err(fault("expression is incomplete".to_owned())),
@@ -112,6 +119,13 @@ impl<'s> Scan<'s> {
         for argument in &mut call.args {
             self.expression(argument, depth + 1)?;
         }
+        if call.target.is_some() {
+            match call.func_name.as_str() {
+                "replace" => call.func_name = REPLACE.to_owned(),
+                "join" => call.func_name = JOIN.to_owned(),
+                _ => {}
+            }
+        }
         Ok(())
     }
 
@@ -127,7 +141,7 @@ impl<'s> Scan<'s> {
         match name {
             "self" => Ok(()),
             "oldSelf" => {
-                self.uses_old = true;
+                self.found.uses_old = true;
                 Ok(())
             }
             _ if TYPES.contains(&name) || self.bound.iter().any(|(bound, _)| bound == name) => Ok(()),
