@@ -14,10 +14,8 @@ use crate::Kind;
 use crate::lookup::{at_mut, ensure, fill, set, text};
 use crate::quantity::Quantity;
 
-pub(crate) use services::placeholder_address;
-
 impl Kind {
-    /// Fills in defaults, on create and on update, before [`Kind::prepare_create`] or [`Kind::prepare_update`] and validation.
+    /// Fills in defaults (all but a Service's address, which somebody has to keep a book of), on create and on update, before [`Kind::prepare_create`] or [`Kind::prepare_update`] and validation.
     pub fn default(&self, object: &mut Value) {
         match (self.group, self.plural) {
             ("", "pods") => pods::pod(object),

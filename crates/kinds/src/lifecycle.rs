@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use crate::Kind;
-use crate::defaults::placeholder_address;
 use crate::lookup::{annotation, at, ensure, fields, fill, flag, has_entries, list, remove, set, text};
 use crate::quality::service_class;
 
@@ -234,9 +233,7 @@ fn select_own_pods(object: &mut Value) {
 
 /// An update that leaves the address out means the one the Service has.
 fn keep_address(object: &mut Value, old: &Value) {
-    let sent = text(object, "spec.clusterIP");
-    let left_out = sent.is_empty() || sent == placeholder_address(object);
-    if !left_out || text(object, "spec.type") == "ExternalName" {
+    if !text(object, "spec.clusterIP").is_empty() || text(object, "spec.type") == "ExternalName" {
         return;
     }
     let (address, addresses) = (at(old, "spec.clusterIP").cloned(), at(old, "spec.clusterIPs").cloned());

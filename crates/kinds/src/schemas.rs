@@ -25,8 +25,8 @@ impl Kind {
     }
 }
 
-/// The schema of any definition that a built-in kind, a subresource's kind or the API itself (`DeleteOptions`, `Scale`,
-/// `Eviction`, …) uses at its top, by OpenAPI name.
+/// The schema of any definition that built-in kinds, subresources or the API itself use (`ObjectMeta`, `Scale`,
+/// `DeleteOptions`, …), by OpenAPI name.
 pub fn definition(name: &str) -> Option<Arc<Schema>> {
     static READ: OnceLock<HashMap<String, Arc<Schema>>> = OnceLock::new();
     READ.get_or_init(read_all).get(name).cloned()
@@ -38,8 +38,9 @@ fn read_all() -> HashMap<String, Arc<Schema>> {
         slim(name, document);
     }
     let mut reader = Reader::with_definitions(&definitions);
-    let names = roots::names();
-    names.into_iter().filter_map(|name| reader.definition(&name).ok().map(|schema| (name, schema))).collect()
+    // Roots first: where a type contains itself, what is read first is what stays whole.
+    let names = roots::names().into_iter().chain(definitions.keys().cloned());
+    names.filter_map(|name| reader.definition(&name).ok().map(|schema| (name, schema))).collect()
 }
 
 /// Every definition reachable from the served kinds, as published: with texts, extensions and `$ref`s.

@@ -294,7 +294,7 @@ const DRIVER: &[Column] = &[
 const CSI_NODE: &[Column] = &[NAME, text("Drivers", "How many drivers run on the node.").number(), AGE];
 const ATTACHMENT: &[Column] = &[
     NAME,
-    text("Attacher", "Who attaches the volume."),
+    Column { format: "name", ..text("Attacher", "Who attaches the volume.") },
     text("PV", "The volume."),
     text("Node", "The node it is bound to."),
     text("Attached", "Whether it is attached.").flag(),

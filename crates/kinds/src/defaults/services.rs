@@ -6,7 +6,6 @@ use crate::lookup::{at, at_mut, ensure, fill, fill_zero, flag, list, list_mut, s
 
 pub(super) fn service(object: &mut Value) {
     let identity = format!("{}/{}", text(object, "metadata.namespace"), text(object, "metadata.name"));
-    let address = placeholder_address(object);
     let Some(spec) = ensure(object, "spec") else { return };
     fill(spec, "sessionAffinity", "None");
     fill(spec, "type", "ClusterIP");
@@ -27,9 +26,8 @@ pub(super) fn service(object: &mut Value) {
         return;
     }
     fill(spec, "internalTrafficPolicy", "Cluster");
-    fill(spec, "clusterIP", address);
     let address = text(spec, "clusterIP").to_owned();
-    if list(spec, "clusterIPs").is_empty() {
+    if list(spec, "clusterIPs").is_empty() && !address.is_empty() {
         set(spec, "clusterIPs", json!([address]));
     }
     let family = if address.contains(':') { "IPv6" } else { "IPv4" };
@@ -47,15 +45,6 @@ pub(super) fn service(object: &mut Value) {
     if kind == "NodePort" || flag(spec, "allocateLoadBalancerNodePorts") {
         node_ports(spec, &identity);
     }
-}
-
-/// The address a Service gets that asked for none: always the same for the same name, so that no book of addresses is needed.
-/// Nothing routes to it.
-pub(crate) fn placeholder_address(object: &Value) -> String {
-    let hash = hash(&format!("{}/{}", text(object, "metadata.namespace"), text(object, "metadata.name")));
-    let [_, _, third, fourth] = hash.to_be_bytes();
-    // 10.96.0.0/12, without the network's own first address.
-    format!("10.{}.{third}.{}", 96 + (hash >> 28), fourth.max(1))
 }
 
 /// Ports on every node from the usual range, spread by name and kept apart within the Service.

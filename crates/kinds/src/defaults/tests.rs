@@ -88,15 +88,11 @@ fn what_the_client_states_stays() {
 }
 
 #[test]
-fn addresses_and_node_ports_are_stable_and_apart() {
+fn node_ports_are_stable_and_apart() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"},
         "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}, {"port": 82, "nodePort": 30123}]}});
     let first = created(service.clone());
     assert_eq!(first, created(service));
-    let address: std::net::Ipv4Addr =
-        first["spec"]["clusterIP"].as_str().and_then(|text| text.parse().ok()).expect("an address");
-    assert_eq!(address.octets()[0], 10);
-    assert!((96..112).contains(&address.octets()[1]));
     let ports: std::collections::BTreeSet<i64> = first["spec"]["ports"]
         .as_array()
         .expect("ports")

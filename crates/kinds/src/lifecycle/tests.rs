@@ -93,3 +93,30 @@ fn a_status_update_changes_status_and_loose_metadata_only() {
             "spec": {"nodeName": "n"}, "status": {"phase": "Running", "qosClass": "Burstable"}})
     );
 }
+
+#[test]
+fn a_service_keeps_its_address_when_an_update_leaves_it_out() {
+    let services = find("", "v1", "services").expect("listed");
+    let old = json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}});
+    let mut object = json!({"metadata": {}, "spec": {"type": "ClusterIP"}});
+    services.prepare_update(&mut object, &old);
+    assert_eq!(object["spec"]["clusterIP"], "None");
+    assert_eq!(object["spec"]["clusterIPs"], json!(["None"]));
+    let mut external = json!({"metadata": {}, "spec": {"type": "ExternalName"}});
+    services.prepare_update(&mut external, &old);
+    assert_eq!(external["spec"].get("clusterIP"), None);
+}
+
+#[test]
+fn a_job_selects_its_pods_by_uid() {
+    let sent = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}});
+    let job = created("batch", "v1", "jobs", sent.clone());
+    assert_eq!(job["spec"]["selector"], json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}));
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["batch.kubernetes.io/controller-uid"], "u");
+    assert_eq!(labels["job-name"], "j");
+    assert_eq!(labels["a"], "b");
+    let mut manual = sent;
+    manual["spec"]["manualSelector"] = true.into();
+    assert_eq!(created("batch", "v1", "jobs", manual)["spec"].get("selector"), None);
+}

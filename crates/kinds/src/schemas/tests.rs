@@ -101,3 +101,11 @@ fn schemas_share_their_nodes() {
     }
     assert!(seen.len() * size_of::<Schema>() < 4 << 20, "{} nodes", seen.len());
 }
+
+#[test]
+fn parts_of_kinds_are_found_by_name() {
+    for name in ["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "io.k8s.api.autoscaling.v1.Scale"] {
+        assert!(!definition(name).expect(name).properties.is_empty());
+    }
+    assert!(definition("io.k8s.api.core.v1.Nothing").is_none());
+}
