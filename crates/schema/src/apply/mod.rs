@@ -199,7 +199,7 @@ fn prune(
     let kept = present(&stripped).union(full(owned));
     let kept = merge::remove(ty, merged, &all.clone().without(&kept));
 
-    // A list element that goes must not take along what somebody put into it without owning the element.
+    // What nobody owns, such as defaults inside a list element that stays, was never the manager's to take.
     let doomed = all.without(&present(&kept)).intersection(&last);
     Some(merge::remove(ty, merged, &doomed))
 }

@@ -232,11 +232,19 @@ fn a_field_somebody_else_owns_too_stays() {
 }
 
 #[test]
-fn what_others_put_into_a_list_element_survives_its_applier() {
+fn a_list_element_goes_with_its_last_owner_whatever_others_put_into_it() {
     let one = applied(&created(json!({}), "first"), json!({ "ports": [{ "port": 1 }] }), "me");
     let named = updated(&one, json!({ "ports": [{ "port": 1, "name": "n" }] }), &writer("you"));
-    let left = applied(&named, json!({}), "me");
-    assert_eq!(left["spec"]["ports"], json!([{ "name": "n", "port": 1 }]));
+    assert_eq!(applied(&named, json!({}), "me")["spec"], json!({}));
+}
+
+#[test]
+fn a_list_element_that_stays_keeps_what_nobody_owns() {
+    let config = json!({ "ports": [{ "port": 1 }] });
+    let mut both = applied(&applied(&created(json!({}), "first"), config.clone(), "me"), config, "you");
+    both["spec"]["ports"][0]["name"] = json!("defaulted");
+    let left = applied(&both, json!({}), "me");
+    assert_eq!(left["spec"]["ports"], json!([{ "port": 1, "name": "defaulted" }]));
 }
 
 #[test]
