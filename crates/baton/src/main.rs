@@ -1,2 +1,75 @@
-//! baton
-fn main() {}
+//! The `baton` command.
+
+mod apiserver;
+mod crds;
+mod failure;
+mod shutdown;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Ordered, gated GitOps delivery for fleets of Kubernetes clusters.
+#[derive(Debug, Parser)]
+#[command(name = "baton", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// What to log, for example `info` or `baton_apiserver=debug`.
+    #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER")]
+    log: String,
+}
+
+const EXAMPLES: &str = "Examples:
+  baton up                                     a control plane and three simulated clusters on this machine
+  baton apiserver --ephemeral --data-dir /tmp/k   only a Kubernetes API, in memory
+  baton crds | kubectl apply --server-side -f -   the CRDs for a cluster of your own
+
+Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or lint finding, 20 API error.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a control plane and simulated member clusters on this machine.
+    Up(up::Arguments),
+    /// Serve only the embedded Kubernetes API.
+    Apiserver(apiserver::Arguments),
+    /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
+    Crds(crds::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are what the user asked for; anything else is a usage error, which is 1 here.
+            let code = if error.use_stderr() { failure::USAGE } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let filter = EnvFilter::try_new(&cli.log).unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let outcome = match cli.command {
+        Command::Up(arguments) => run(up::run(arguments)),
+        Command::Apiserver(arguments) => run(apiserver::run(arguments)),
+        Command::Crds(arguments) => crds::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(work: impl Future<Output = Result<(), failure::Failure>>) -> Result<(), failure::Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failure::Failure::failed(format!("cannot start the runtime: {error}")))?
+        .block_on(work)
+}

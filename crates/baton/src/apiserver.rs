@@ -1,0 +1,77 @@
+//! `baton apiserver`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baton_apiserver::{Cluster, Credentials, Options, WorkloadSettings, serve_with, write_private};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::shutdown;
+
+/// How to serve.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  baton apiserver --listen 127.0.0.1:6443 --data-dir .baton-api &
+  kubectl --kubeconfig .baton-api/kubeconfig get namespaces")]
+pub(crate) struct Arguments {
+    /// Address to serve on; port 0 picks a free one.
+    #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Where the kubeconfig goes, and the objects unless --ephemeral.
+    #[arg(long, default_value = ".baton-api", value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Keep objects in memory only.
+    #[arg(long)]
+    ephemeral: bool,
+    #[command(flatten)]
+    simulation: Simulation,
+}
+
+/// How the simulated workloads behave.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Simulation {
+    /// How long a Pod takes to become ready.
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = duration)]
+    ready_delay: Duration,
+    /// Nodes of each simulated cluster.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    nodes: usize,
+}
+
+impl Simulation {
+    /// Options for a cluster that behaves so.
+    pub(crate) fn options(&self) -> Options {
+        let settings = WorkloadSettings { ready_delay: self.ready_delay, ..WorkloadSettings::default() };
+        Options { workloads: Some(settings), nodes: self.nodes, ..Options::default() }
+    }
+}
+
+/// Reads a duration such as `1s` or `1m30s`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let read: jiff::SignedDuration =
+        text.parse().map_err(|_| "expected a duration such as 500ms, 2s or 1m30s".to_owned())?;
+    Duration::try_from(read).map_err(|_| "must not be negative".to_owned())
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let directory = &arguments.data_dir;
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", directory.display())))?;
+    let options = arguments.simulation.options();
+    let (cluster, credentials) = if arguments.ephemeral {
+        (Cluster::memory(options), Credentials::generate()?)
+    } else {
+        let cluster = Cluster::open(&directory.join("store"), options).await?;
+        (cluster, Credentials::load_or_generate(&directory.join("pki"))?)
+    };
+    let server = serve_with(cluster, arguments.listen, credentials).await?;
+    let kubeconfig = directory.join("kubeconfig");
+    write_private(&kubeconfig, &server.kubeconfig())
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", kubeconfig.display())))?;
+    println!("Kubernetes API on https://{}", server.addr());
+    println!("  kubectl --kubeconfig {} get namespaces", kubeconfig.display());
+    shutdown::asked().await;
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! `baton up`: a whole fleet on one machine.
+
+mod fleet;
+mod objects;
+mod page;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use baton_apiserver::{Cluster, Credentials, Server, serve_with, write_private};
+use clap::Args;
+use tokio::net::TcpListener;
+
+use crate::apiserver::Simulation;
+use crate::failure::Failure;
+use crate::shutdown;
+use fleet::{Member, MemberArgument};
+
+/// What to run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton up                                                three clusters: dev, staging, prod
+  baton up --clusters 12 --ephemeral                      twelve, nothing kept
+  baton up --cluster dev-us-west,environment=dev,tier=1 \\
+           --cluster prod-eu,environment=production,tier=2  these two
+
+Then, in another terminal:
+  kubectl --kubeconfig .baton/kubeconfig get secrets -n argocd
+  kubectl --kubeconfig .baton/clusters/dev.kubeconfig get pods -A")]
+pub(crate) struct Arguments {
+    /// Where kubeconfigs, credentials and objects are kept.
+    #[arg(long, default_value = ".baton", value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Address of the web page and its health check.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Address of the control plane's Kubernetes API; members take the ports after it.
+    #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDR")]
+    api_listen: SocketAddr,
+    /// How many member clusters to run.
+    #[arg(long, default_value_t = 3, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u16).range(1..=512))]
+    clusters: u16,
+    /// A member cluster and its labels; may be repeated.
+    #[arg(long, value_name = "NAME,LABEL=VALUE…")]
+    cluster: Vec<MemberArgument>,
+    /// Start without the sample workload.
+    #[arg(long)]
+    no_demo: bool,
+    /// Keep nothing but the kubeconfigs.
+    #[arg(long)]
+    ephemeral: bool,
+    #[command(flatten)]
+    simulation: Simulation,
+}
+
+/// The namespace Argo CD's objects live in.
+const NAMESPACE: &str = "argocd";
+const MANAGER: &str = "baton-up";
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let members = if arguments.cluster.is_empty() {
+        fleet::counted(arguments.clusters.into())
+    } else {
+        fleet::named(arguments.cluster.clone()).map_err(Failure::usage)?
+    };
+    // Taken first: a second `up` must not get far enough to touch the first one's files.
+    let web = TcpListener::bind(arguments.listen)
+        .await
+        .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
+    let web_address = web
+        .local_addr()
+        .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
+    let home = Home { directory: &arguments.data_dir, ephemeral: arguments.ephemeral };
+    home.make()?;
+
+    eprintln!("Starting the control plane and {} member clusters…", members.len());
+    let control = home.cluster("control-plane", arguments.api_listen, &arguments.simulation).await?;
+    home.write("kubeconfig", &control.server.credentials().kubeconfig(control.server.addr(), "baton"))?;
+    objects::install(&control.cluster).await?;
+    let password = home.admin_password()?;
+    control.cluster.apply(MANAGER, &objects::admin_secret(&password)).await?;
+
+    let mut running = Vec::with_capacity(members.len());
+    for (index, member) in members.iter().enumerate() {
+        let address = member_address(arguments.api_listen, index);
+        let place = format!("clusters/{}", member.name);
+        let up = home.cluster(&place, address, &arguments.simulation).await?;
+        let kubeconfig = up.server.credentials().kubeconfig(up.server.addr(), &member.name);
+        home.write(&format!("clusters/{}.kubeconfig", member.name), &kubeconfig)?;
+        control.cluster.apply(MANAGER, &objects::cluster_secret(member, &up.server)).await?;
+        if !arguments.no_demo {
+            for object in objects::demo() {
+                up.cluster.apply(MANAGER, &object).await?;
+            }
+        }
+        running.push(up);
+    }
+    objects::forget_others(&control.cluster, &members).await?;
+
+    let serving = tokio::spawn(page::serve(web, page::text(&home.shown("kubeconfig"), &members)));
+    announce(&home, web_address, &control.server, &members);
+    shutdown::asked().await;
+    serving.abort();
+    eprintln!(
+        "\nStopped. {}",
+        if arguments.ephemeral {
+            "Nothing was kept."
+        } else {
+            "The clusters' objects are kept; `baton up` goes on with them."
+        }
+    );
+    Ok(())
+}
+
+fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {
+    println!("Baton is up.");
+    println!("  page           http://{web}   (user admin, password in {})", home.shown("admin-password"));
+    println!("  control plane  https://{}", control.addr());
+    println!(
+        "                 kubectl --kubeconfig {} get applicationsets,secrets -A",
+        home.shown("kubeconfig")
+    );
+    println!("  members        {}", home.shown("clusters/<name>.kubeconfig"));
+    for member in members {
+        let labels: Vec<String> = member.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        println!("                 {:<16} {}", member.name, labels.join(" "));
+    }
+    println!("Press Ctrl-C to stop.");
+}
+
+/// Members listen on the ports after the control plane's, or on any free ones.
+fn member_address(control: SocketAddr, index: usize) -> SocketAddr {
+    let port = match control.port() {
+        0 => 0,
+        port => u16::try_from(usize::from(port) + 1 + index).unwrap_or(0),
+    };
+    SocketAddr::new(control.ip(), port)
+}
+
+/// A cluster and its port. Dropping it closes both.
+struct Running {
+    cluster: Cluster,
+    server: Server,
+}
+
+/// The data directory.
+struct Home<'a> {
+    directory: &'a Path,
+    ephemeral: bool,
+}
+
+impl Home<'_> {
+    fn make(&self) -> Result<(), Failure> {
+        let clusters = self.directory.join("clusters");
+        std::fs::create_dir_all(&clusters)
+            .map_err(|error| Failure::failed(format!("cannot make {}: {error}", clusters.display())))
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.directory.join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        write_private(&self.directory.join(name), text)
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", self.shown(name))))
+    }
+
+    async fn cluster(&self, place: &str, address: SocketAddr, how: &Simulation) -> Result<Running, Failure> {
+        let directory = self.directory.join(place);
+        let (cluster, credentials) = if self.ephemeral {
+            (Cluster::memory(how.options()), Credentials::generate()?)
+        } else {
+            let cluster = Cluster::open(&directory.join("store"), how.options()).await?;
+            (cluster, Credentials::load_or_generate(&directory.join("pki"))?)
+        };
+        let server = serve_with(cluster.clone(), address, credentials).await?;
+        Ok(Running { cluster, server })
+    }
+
+    /// The password of the user `admin`, made once.
+    fn admin_password(&self) -> Result<String, Failure> {
+        let path = self.directory.join("admin-password");
+        match std::fs::read_to_string(&path) {
+            Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+            _ => {
+                let password = objects::random_password();
+                self.write("admin-password", &format!("{password}\n"))?;
+                Ok(password)
+            }
+        }
+    }
+}
