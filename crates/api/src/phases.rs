@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::wire::{wire, words};
 
@@ -332,6 +333,8 @@ pub enum ExpectedStatus {
     One(i64),
     /// Any of these.
     AnyOf(Vec<i64>),
+    /// Something else that the schema could not refuse; accepts nothing, and the controller reports it.
+    Other(Value),
 }
 
 // === impl ExpectedStatus ===
@@ -342,6 +345,7 @@ impl ExpectedStatus {
         match self {
             ExpectedStatus::One(expected) => *expected == i64::from(status),
             ExpectedStatus::AnyOf(expected) => expected.contains(&i64::from(status)),
+            ExpectedStatus::Other(_) => false,
         }
     }
 }

@@ -119,14 +119,20 @@ fn property_paths_are_as_reviewed() {
     }
 }
 
-/// One line a field; a large part that has stood before is named instead of repeated.
+/// One line a field, `*` where it is required; a large part that has stood before is named instead of repeated.
 fn outline(schema: &Value) -> String {
     let mut text = String::new();
-    outline_node(schema, "", &mut HashMap::new(), &mut text);
+    outline_node(schema, "", "", &mut HashMap::new(), &mut text);
     text
 }
 
-fn outline_node(schema: &Value, path: &str, seen: &mut HashMap<String, String>, text: &mut String) {
+fn outline_node(
+    schema: &Value,
+    path: &str,
+    mark: &str,
+    seen: &mut HashMap<String, String>,
+    text: &mut String,
+) {
     const REPEATED: usize = 150;
     let bare = undescribed(schema).to_string();
     let mut facts = undescribed(schema);
@@ -134,7 +140,7 @@ fn outline_node(schema: &Value, path: &str, seen: &mut HashMap<String, String>, 
     for keyword in ["properties", "items", "additionalProperties", "required", "type"] {
         facts.as_object_mut().map(|facts| facts.remove(keyword));
     }
-    let mut line = format!("{path}: {}", schema["type"].as_str().unwrap_or("any"));
+    let mut line = format!("{path}{mark}: {}", schema["type"].as_str().unwrap_or("any"));
     if facts != json!({}) {
         let _ = write!(line, " {facts}");
     }
@@ -148,11 +154,11 @@ fn outline_node(schema: &Value, path: &str, seen: &mut HashMap<String, String>, 
     let _ = writeln!(text, "{line}");
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let mark = if required.iter().any(|required| required == name) { "*" } else { "" };
-        outline_node(property, &format!("{path}.{name}{mark}"), seen, text);
+        outline_node(property, &format!("{path}.{name}"), mark, seen, text);
     }
     for (keyword, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
         if let Some(inner) = schema.get(keyword) {
-            outline_node(inner, &format!("{path}{mark}"), seen, text);
+            outline_node(inner, &format!("{path}{mark}"), "", seen, text);
         }
     }
 }
