@@ -127,7 +127,9 @@ fn wrap_references(node: &mut Value) {
     match node {
         Value::Object(fields) => {
             fields.values_mut().for_each(wrap_references);
+            // JSONSchemaProps has a *property* of that name, which is no reference.
             if fields.len() > 1
+                && fields.get("$ref").is_some_and(Value::is_string)
                 && let Some(target) = fields.remove("$ref")
             {
                 fields.insert("allOf".into(), json!([{"$ref": target}]));
@@ -172,6 +174,15 @@ mod tests {
         assert_eq!(schemas["io.k8s.api.core.v1.PodSpec"]["required"], json!(["containers"]));
         assert!(schemas.get("io.k8s.api.apps.v1.DeploymentList").is_some());
         assert!(schemas.get("io.k8s.api.autoscaling.v1.Scale").is_some());
+    }
+
+    #[test]
+    fn a_property_called_ref_is_not_taken_for_a_reference() {
+        let document = openapi("apiextensions.k8s.io", "v1");
+        let name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+        let properties = &document["components"]["schemas"][name]["properties"];
+        assert_eq!(properties["$ref"]["type"], "string");
+        assert_eq!(properties["allOf"]["type"], "array");
     }
 
     #[test]
