@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::formats;
 use crate::model::{Additional, Kind, MAX_DEPTH, Schema};
 use crate::path::Path;
 
@@ -9,8 +10,12 @@ use crate::path::Path;
 ///
 /// Only the first is reported, as a decoder stops there. `null` fits everywhere: it leaves the field unset.
 pub fn type_errors(schema: &Schema, object: &Value) -> Option<String> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or("Object");
-    Decode { kind }.value(schema, object, &Path::Root, None, 0)
+    type_errors_as(object.get("kind").and_then(Value::as_str).unwrap_or("Object"), schema, object)
+}
+
+/// [`type_errors`] for a value decoded on its own into the Go type `kind`.
+pub(crate) fn type_errors_as(kind: &str, schema: &Schema, value: &Value) -> Option<String> {
+    Decode { kind }.value(schema, value, &Path::Root, None, 0)
 }
 
 struct Decode<'o> {
@@ -39,6 +44,7 @@ impl Decode<'_> {
             ));
         }
         match value {
+            Value::String(text) => malformed(schema.limits.format.as_deref()?, text),
             Value::Object(fields) => {
                 let owner = self.struct_name(path);
                 fields.iter().find_map(|(name, value)| {
@@ -127,6 +133,40 @@ fn found(schema: &Schema, value: &Value) -> String {
         Value::String(_) => "string".to_owned(),
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
+    }
+}
+
+/// Strings that Go parses while it decodes.
+fn malformed(format: &str, text: &str) -> Option<String> {
+    match format {
+        "date-time" if !formats::date_time(text) => {
+            let shown = Value::from(text);
+            Some(format!(
+                "parsing time {shown} as \"2006-01-02T15:04:05Z07:00\": cannot parse {shown} as \"2006\""
+            ))
+        }
+        "byte" => illegal_base64(text).map(|at| format!("illegal base64 data at input byte {at}")),
+        _ => None,
+    }
+}
+
+/// Where Go's decoder stops: at the first character that does not belong, or at the start of an incomplete group.
+fn illegal_base64(text: &str) -> Option<usize> {
+    let data: Vec<(usize, u8)> =
+        text.bytes().enumerate().filter(|(_, byte)| !b"\r\n".contains(byte)).collect();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    let end = data.iter().position(|(_, byte)| !plain(*byte)).unwrap_or(data.len());
+    let padding = &data[end..];
+    let needed = (4 - end % 4) % 4;
+    if padding.iter().any(|(_, byte)| *byte != b'=') || padding.len() > needed {
+        return padding.iter().find(|(_, byte)| *byte != b'=').or(padding.get(needed)).map(|(at, _)| *at);
+    }
+    match (needed, padding.len()) {
+        (0, _) => None,
+        (_, 0) => Some(end - end % 4),
+        // One character alone holds less than a byte.
+        (3, _) => Some(padding[0].0),
+        (needed, present) => (present < needed).then_some(text.len()),
     }
 }
 
@@ -252,6 +292,34 @@ mod tests {
             object["kind"] = "Deployment".into();
             let expected = format!("json: cannot unmarshal {expected}");
             assert_eq!(type_errors(&schema, &object), Some(expected), "{object}");
+        }
+    }
+
+    #[test]
+    fn times_and_base64_are_parsed() {
+        let document = json!({"type": "object", "properties": {
+            "time": {"type": "string", "format": "date-time"}, "data": {"type": "string", "format": "byte"}
+        }});
+        let schema = Reader::standalone().read(&document).expect("the schema is readable");
+        let time = r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#;
+        assert_eq!(type_errors(&schema, &json!({"time": "x"})).as_deref(), Some(time));
+        for (data, at) in [
+            ("", None),
+            ("YWJj", None),
+            ("YQ==", None),
+            ("YWI=", None),
+            ("YW\nJj", None),
+            ("!", Some(0)),
+            ("YW!j", Some(2)),
+            ("YQ", Some(0)),
+            ("YWJjZ", Some(4)),
+            ("YQ==YQ==", Some(4)),
+            ("Y===", Some(1)),
+            ("YQ=", Some(3)),
+            ("YQ===", Some(4)),
+        ] {
+            let expected = at.map(|at| format!("illegal base64 data at input byte {at}"));
+            assert_eq!(type_errors(&schema, &json!({"data": data})), expected, "{data:?}");
         }
     }
 

@@ -30,5 +30,6 @@ pub use model::{
     Additional, Kind, Limits, ListKind, MAX_DEPTH, PatchStrategy, Reader, Rule, Schema, SchemaError,
 };
 pub use prune::{prune, unknown_fields};
+pub use resource::metadata_type_errors;
 pub use validate::validate;
 pub use validator::Validator;

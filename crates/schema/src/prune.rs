@@ -4,11 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::model::{Additional, MAX_DEPTH, Schema};
 use crate::path::Path;
+use crate::resource::object_meta;
 
 /// Removes what the schema does not know and returns where it stood, sorted, such as `spec.foo.bar[0].x`.
 ///
-/// `apiVersion`, `kind` and `metadata` of the object itself and of embedded resources always stay; the schema of
-/// `metadata` is not consulted there.
+/// `apiVersion` and `kind` of the object itself and of embedded resources always stay, and their `metadata` is that of
+/// every object, whatever the schema says of it.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     Walk { unknown: &mut unknown }.known(Some(schema), object, true, &Path::Root, 0);
@@ -46,11 +47,8 @@ fn is_type_or_meta(name: &str) -> bool {
 fn fate<'s>(schema: Option<&'s Schema>, name: &str, whole_resource: bool) -> Fate<'s> {
     let Some(schema) = schema else { return Fate::Unknown };
     if (whole_resource || schema.embedded_resource) && is_type_or_meta(name) {
-        return match schema.properties.get(name) {
-            // Only a whole ObjectMeta is looked into: a CRD may restrict metadata.name and name nothing else.
-            Some(meta) if meta.properties.contains_key("managedFields") => Fate::Below(Some(meta)),
-            _ => Fate::Keep,
-        };
+        // A CRD may restrict metadata.name and say nothing else of metadata, which is an ObjectMeta all the same.
+        return if name == "metadata" { Fate::Below(Some(object_meta())) } else { Fate::Keep };
     }
     if let Some(property) = schema.properties.get(name) {
         return Fate::Below(Some(property));

@@ -1,11 +1,67 @@
-//! Objects inside objects: `x-kubernetes-embedded-resource`.
+//! What every object has, at the root and where `x-kubernetes-embedded-resource` says so.
 
-use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
 
+use serde_json::{Map, Value, json};
+
+use crate::decode::type_errors_as;
 use crate::error::FieldError;
-use crate::model::{Additional, MAX_DEPTH, Schema};
+use crate::model::{Additional, MAX_DEPTH, Reader, Schema};
 use crate::names;
 use crate::path::Path;
+
+/// The schema of `metadata`.
+pub(crate) fn object_meta() -> &'static Schema {
+    &OBJECT_META
+}
+
+/// The text a server answers with when `metadata` has a value of the wrong JSON type; `None` when all fit.
+///
+/// For custom resources, whose other types are a matter of validation. Built-in kinds use [`crate::type_errors`] alone.
+pub fn metadata_type_errors(object: &Value) -> Option<String> {
+    type_errors_as("ObjectMeta", &OBJECT_META, object.get("metadata")?)
+}
+
+static OBJECT_META: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    let text = json!({"type": "string"});
+    let time = json!({"type": "string", "format": "date-time"});
+    let texts = json!({"type": "object", "additionalProperties": text});
+    let number = json!({"type": "integer", "format": "int64"});
+    let metadata = json!({
+        "annotations": texts,
+        "creationTimestamp": time,
+        "deletionGracePeriodSeconds": number,
+        "deletionTimestamp": time,
+        "finalizers": {"type": "array", "items": text},
+        "generateName": text,
+        "generation": number,
+        "labels": texts,
+        "managedFields": {"type": "array", "items": {"type": "object", "properties": {
+            "apiVersion": text,
+            "fieldsType": text,
+            "fieldsV1": {"x-kubernetes-preserve-unknown-fields": true},
+            "manager": text,
+            "operation": text,
+            "subresource": text,
+            "time": time,
+        }}},
+        "name": text,
+        "namespace": text,
+        "ownerReferences": {"type": "array", "items": {"type": "object", "properties": {
+            "apiVersion": text,
+            "blockOwnerDeletion": {"type": "boolean"},
+            "controller": {"type": "boolean"},
+            "kind": text,
+            "name": text,
+            "uid": text,
+        }}},
+        "resourceVersion": text,
+        "selfLink": text,
+        "uid": text,
+    });
+    let document = json!({"type": "object", "properties": metadata});
+    Reader::standalone().read(&document).expect("the document above is a schema; a test reads it")
+});
 
 /// What is wrong with the type and metadata of resources embedded below the root.
 pub(crate) fn validate_embedded(schema: &Schema, object: &Value) -> Vec<FieldError> {

@@ -136,7 +136,7 @@ impl Parser<'_> {
 
     fn enter(&mut self) -> Result<(), ParseError> {
         if self.open.len() >= self.max_depth {
-            return Err(self.error("exceeded max depth"));
+            return Err(self.unexpected("exceeded max depth"));
         }
         self.at += 1;
         self.skip_space();

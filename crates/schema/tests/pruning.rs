@@ -1,6 +1,6 @@
 //! Unknown fields and defaults.
 
-use baton_schema::{Reader, Schema, apply_defaults, prune, unknown_fields};
+use baton_schema::{Reader, Schema, apply_defaults, metadata_type_errors, prune, unknown_fields};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ fn unknown_fields_go_and_are_named() {
         "bare": {"type": "object"}
     }));
     let object = json!({
-        "apiVersion": "a/b", "kind": "K", "metadata": {"name": "n", "anything": 1}, "extra": 1,
+        "apiVersion": "a/b", "kind": "K", "extra": 1,
+        "metadata": {"name": "n", "anything": 1, "labels": {"a": "b"}, "ownerReferences": [{"uid": "u", "extra": 1}]},
         "spec": {
             "known": "x", "extra": {"a": 1},
             "list": [{"a": 1}, {"a": 1, "b": 2}],
@@ -41,8 +42,11 @@ fn unknown_fields_go_and_are_named() {
     });
     let expected_paths = [
         "extra",
+        "metadata.anything",
+        "metadata.ownerReferences[0].extra",
         "spec.bare.a",
         "spec.embedded.extra",
+        "spec.embedded.metadata.x",
         "spec.embedded.spec.b",
         "spec.extra",
         "spec.list[1].b",
@@ -55,14 +59,15 @@ fn unknown_fields_go_and_are_named() {
     assert_eq!(
         pruned,
         json!({
-            "apiVersion": "a/b", "kind": "K", "metadata": {"name": "n", "anything": 1},
+            "apiVersion": "a/b", "kind": "K",
+            "metadata": {"name": "n", "labels": {"a": "b"}, "ownerReferences": [{"uid": "u"}]},
             "spec": {
                 "known": "x",
                 "list": [{"a": 1}, {"a": 1}],
                 "map": {"k.1": {"a": 1}},
                 "open": {"extra": {"deep": [{"x": 1}]}, "closed": {"a": 1}},
                 "openList": [{"x": 1}, [[{"y": 2}]]],
-                "embedded": {"apiVersion": "v1", "kind": "Pod", "metadata": {"x": 1}, "spec": {"a": 1}},
+                "embedded": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"a": 1}},
                 "bare": {}
             }
         })
@@ -79,13 +84,23 @@ fn restricting_the_name_does_not_prune_other_metadata() {
 }
 
 #[test]
-fn a_whole_object_meta_is_looked_into() {
-    let schema = read(json!({"type": "object", "properties": {"metadata": {"type": "object", "properties": {
-        "name": {"type": "string"},
-        "managedFields": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
-    }}}}));
-    let object = json!({"metadata": {"name": "n", "nme": "x", "managedFields": [{"fieldsV1": {"f:a": {}}}]}});
-    assert_eq!(unknown_fields(&schema, &object), ["metadata.nme"]);
+fn metadata_of_the_wrong_type_is_described() {
+    for (metadata, expected) in [
+        (json!({"name": "n", "labels": {"a": "b"}, "unknown": 5}), None),
+        (
+            json!({"labels": 5}),
+            Some("number into Go struct field ObjectMeta.labels of type map[string]string"),
+        ),
+        (json!("x"), Some("string into Go value of type v1.ObjectMeta")),
+        (json!({"name": 5}), Some("number into Go struct field ObjectMeta.name of type string")),
+        (
+            json!({"ownerReferences": [{"uid": 5}]}),
+            Some("number into Go struct field OwnerReference.ownerReferences.uid of type string"),
+        ),
+    ] {
+        let expected = expected.map(|text| format!("json: cannot unmarshal {text}"));
+        assert_eq!(metadata_type_errors(&json!({"kind": "K", "metadata": metadata, "spec": 1})), expected);
+    }
 }
 
 #[test]
