@@ -16,9 +16,6 @@ mod set;
 mod typed;
 mod validate;
 
-#[cfg(test)]
-mod tests;
-
 use std::sync::LazyLock;
 
 use serde_json::Value;

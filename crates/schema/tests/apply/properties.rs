@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_schema::apply::{ApplyError, Writer, apply, track_update};
-use baton_schema::{Reader, Schema};
+use baton_schema::{Additional, Kind, ListKind, Reader, Schema};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -70,78 +70,71 @@ fn writer(manager: &str) -> Writer<'_> {
     Writer { manager, api_version: "v1", time: "2026-01-01T00:00:00Z", ..Writer::default() }
 }
 
-/// A value of the schema made from any value: what does not fit is left out.
-fn fitted(schema: &Schema, value: &Value) -> Value {
-    use baton_schema::{Additional, Kind, ListKind};
-    let empty = match (schema.kind, schema.int_or_string) {
-        (_, true) => json!(1),
-        (Some(Kind::Object), _) => json!({}),
-        (Some(Kind::Array), _) => json!([]),
-        (Some(Kind::String), _) => json!("x"),
-        (Some(_), _) => json!(1),
-        (None, _) => return value.clone(),
-    };
-    match (schema.kind, value) {
-        (Some(Kind::Object), Value::Object(fields)) => {
-            let field = |name: &String| match (schema.properties.get(name), &schema.additional) {
-                (Some(known), _) => Some(known.clone()),
-                (None, Additional::Typed(values)) => Some(values.clone()),
-                _ => None,
-            };
-            let open = schema.preserve_unknown;
-            let kept = fields.iter().filter_map(|(name, value)| match field(name) {
-                Some(schema) => Some((name.clone(), fitted(&schema, value))),
-                None => open.then(|| (name.clone(), value.clone())),
-            });
-            Value::Object(kept.collect())
+/// Grows a value of the schema out of dice.
+fn grow(schema: &Schema, dice: &mut impl Iterator<Item = u8>) -> Value {
+    let mut roll = |sides: u8| dice.next().unwrap_or(0) % sides;
+    if schema.nullable && roll(4) == 0 {
+        return Value::Null;
+    }
+    match schema.kind {
+        Some(Kind::String) => json!(["x", "y", "<&>"][usize::from(roll(3))]),
+        Some(Kind::Object) if schema.preserve_unknown => match roll(3) {
+            0 => json!({}),
+            1 => json!({ "a": { "b": roll(2) } }),
+            _ => json!({ "a": roll(2), "c": [roll(2)] }),
+        },
+        Some(Kind::Object) => {
+            let mut fields = Map::new();
+            for name in NAMES {
+                let field = match (schema.properties.get(name), &schema.additional) {
+                    (Some(known), _) => known,
+                    (None, Additional::Typed(values)) => values,
+                    _ => continue,
+                };
+                if !dice.next().unwrap_or(0).is_multiple_of(3) {
+                    fields.insert(name.to_owned(), grow(field, dice));
+                }
+            }
+            Value::Object(fields)
         }
-        (Some(Kind::Array), Value::Array(items)) => {
-            let Some(item) = &schema.items else { return empty };
-            let mut fit: Vec<Value> = Vec::new();
+        Some(Kind::Array) => {
+            let Some(item) = &schema.items else { return json!([]) };
+            let length = roll(4);
+            let mut items: Vec<Value> = Vec::new();
             let mut seen = std::collections::BTreeSet::new();
-            for value in items {
-                let mut value = fitted(item, value);
+            for _ in 0..length {
+                let mut value = grow(item, dice);
                 let identity = match &schema.list {
-                    ListKind::Atomic => fit.len().to_string(),
+                    ListKind::Atomic => items.len().to_string(),
                     ListKind::Set => value.to_string(),
                     ListKind::Map(_) => {
-                        // A key must have one, and it may be of any type the schema gives it.
-                        let name = item
-                            .properties
-                            .get("name")
-                            .map_or(json!("x"), |name| fitted(name, &value["name"]));
-                        if !item.properties.contains_key("name") || !value.is_object() {
-                            continue;
+                        let Some(name) = item.properties.get("name") else { continue };
+                        if value.get("name").is_none() {
+                            value["name"] = grow(name, dice);
                         }
-                        value["name"] = name;
-                        format!(
-                            "{} {}",
-                            value["name"],
-                            value.get("b").or(default_of(item, "b")).unwrap_or(&Value::Null)
-                        )
+                        let second =
+                            value.get("b").or(item.properties.get("b").and_then(|b| b.default.as_ref()));
+                        format!("{} {}", value["name"], second.unwrap_or(&Value::Null))
                     }
                 };
                 if seen.insert(identity) {
-                    fit.push(value);
+                    items.push(value);
                 }
             }
-            Value::Array(fit)
+            Value::Array(items)
         }
-        (Some(Kind::String), Value::String(_)) | (Some(Kind::Integer), Value::Number(_)) => value.clone(),
-        _ => empty,
+        _ => json!(roll(2)),
     }
 }
 
-fn default_of<'s>(schema: &'s Schema, name: &str) -> Option<&'s Value> {
-    schema.properties.get(name)?.default.as_ref()
-}
-
-/// A configuration that fits, over whatever else is in the pot.
+/// A schema with three objects that fit it.
 fn cases() -> impl Strategy<Value = (Arc<Schema>, Vec<Value>)> {
-    (schemas(), prop::collection::vec(values(), 3)).prop_map(|(document, values)| {
-        let schema = read(&document);
+    let fields = prop::collection::btree_map(prop::sample::select(NAMES.to_vec()), schemas(), 2..6);
+    (fields, prop::collection::vec(prop::collection::vec(any::<u8>(), 150), 3)).prop_map(|(fields, dice)| {
+        let schema = read(&json!({ "type": "object", "properties": fields }));
         let spec = schema.properties["spec"].clone();
-        (schema, values.iter().map(|value| object(&fitted(&spec, value))).collect())
+        let objects = dice.into_iter().map(|dice| object(&grow(&spec, &mut dice.into_iter()))).collect();
+        (schema, objects)
     })
 }
 
@@ -174,14 +167,22 @@ fn holds(object: &Value, config: &Value) -> bool {
 fn owns(fields: &Map<String, Value>, config: &Map<String, Value>) -> bool {
     config.iter().all(|(name, value)| {
         let Some(Value::Object(below)) = fields.get(&format!("f:{name}")) else {
-            // An empty keyed list has nothing to own.
-            return value.as_array().is_some_and(Vec::is_empty);
+            return !has_something_to_own(value);
         };
         match value {
             Value::Object(value) if !below.is_empty() => owns(below, value),
             _ => true,
         }
     })
+}
+
+/// An empty keyed list has nothing to own, nor has what holds nothing else.
+fn has_something_to_own(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => fields.is_empty() || fields.values().any(has_something_to_own),
+        _ => true,
+    }
 }
 
 proptest! {

@@ -1,1 +1,0 @@
-//! Behaviour of server-side apply and its bookkeeping.
