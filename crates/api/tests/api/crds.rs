@@ -89,12 +89,14 @@ fn every_field_of_every_schema_is_read_and_written() {
     let full = fullest_object("Application");
     let app: Application = serde_json::from_value(full.clone()).expect("a full Application is read");
     assert_eq!(lost(&full, &serde_json::to_value(&app).expect("it can be written")), [""; 0]);
+    assert_eq!(complaints(&validator("Application"), &full), [""; 0]);
 
     let full = fullest_object("ApplicationSet");
     let set: ApplicationSet = serde_json::from_value(full.clone()).expect("a full ApplicationSet is read");
     assert_eq!(lost(&full, &serde_json::to_value(&set).expect("it can be written")), [""; 0]);
 
     let full = fullest_object("AppProject");
+    assert_eq!(complaints(&validator("AppProject"), &full), [""; 0]);
     let project: AppProject = serde_json::from_value(full.clone()).expect("a full AppProject is read");
     assert_eq!(lost(&full, &serde_json::to_value(&project).expect("it can be written")), [""; 0]);
 }
