@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::error::{FieldError, Problem};
 use crate::formats;
+use crate::lists::validate_lists;
 use crate::model::{Additional, Kind, ListKind, MAX_DEPTH, Schema};
 use crate::path::Path;
 use crate::resource::validate_embedded;
@@ -20,17 +21,17 @@ pub(crate) const MOST_ERRORS: usize = 200;
 /// With `old` given, what was already wrong and has not changed is tolerated, so that a schema made stricter does
 /// not lock existing objects. CEL rules are not evaluated here: see [`crate::Validator`].
 pub fn validate(schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    validate_with(schema, &Patterns::default(), object, old)
+    validate_with(schema, &Prepared::unprepared(), object, old)
 }
 
 pub(crate) fn validate_with(
     schema: &Schema,
-    patterns: &Patterns,
+    prepared: &Prepared,
     object: &Value,
     old: Option<&Value>,
 ) -> Vec<FieldError> {
     let run = |old: Option<&Value>| {
-        let mut check = Check { patterns, errors: Vec::new(), ratchet: old.is_some(), visited: 0 };
+        let mut check = Check { prepared, errors: Vec::new(), ratchet: old.is_some(), visited: 0 };
         check.node(schema, object, old, &Path::Root, 0);
         check.errors
     };
@@ -39,24 +40,39 @@ pub(crate) fn validate_with(
     if !errors.is_empty() && old.is_some() {
         errors = run(old);
     }
-    errors.extend(validate_embedded(schema, object));
-    let duplicates = crate::lists::validate_lists(schema, object);
-    if !duplicates.is_empty() && old.is_none_or(|old| crate::lists::validate_lists(schema, old).is_empty()) {
-        errors.extend(duplicates);
+    if prepared.embedded {
+        errors.extend(validate_embedded(schema, object));
+    }
+    if prepared.keyed_lists {
+        let duplicates = validate_lists(schema, object);
+        if !duplicates.is_empty() && old.is_none_or(|old| validate_lists(schema, old).is_empty()) {
+            errors.extend(duplicates);
+        }
     }
     errors.truncate(MOST_ERRORS);
     errors
 }
 
-/// Compiled regular expressions of a schema.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Patterns(HashMap<String, Result<Regex, String>>);
+/// What a look through a schema finds once and each check needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    patterns: HashMap<String, Result<Regex, String>>,
+    /// Whether there may be resources inside resources.
+    embedded: bool,
+    /// Whether there may be lists whose elements must differ.
+    keyed_lists: bool,
+}
 
-impl Patterns {
-    pub(crate) fn of(schema: &Arc<Schema>) -> Patterns {
-        let mut patterns = Patterns::default();
-        patterns.collect(schema, &mut HashSet::new());
-        patterns
+impl Prepared {
+    /// For a schema that has not been looked through: patterns are compiled when met.
+    fn unprepared() -> Prepared {
+        Prepared { patterns: HashMap::new(), embedded: true, keyed_lists: true }
+    }
+
+    pub(crate) fn of(schema: &Arc<Schema>) -> Prepared {
+        let mut prepared = Prepared { patterns: HashMap::new(), embedded: false, keyed_lists: false };
+        prepared.collect(schema, &mut HashSet::new());
+        prepared
     }
 
     fn collect(&mut self, schema: &Schema, seen: &mut HashSet<*const Schema>) {
@@ -64,13 +80,15 @@ impl Patterns {
             return;
         }
         if let Some(pattern) = &schema.limits.pattern
-            && !self.0.contains_key(pattern)
+            && !self.patterns.contains_key(pattern)
         {
-            self.0.insert(pattern.clone(), compile(pattern));
+            self.patterns.insert(pattern.clone(), compile(pattern));
         }
+        self.embedded |= schema.embedded_resource;
+        self.keyed_lists |= schema.list != ListKind::Atomic;
         let typed = match &schema.additional {
             Additional::Typed(values) => Some(values),
-            _ => None,
+            Additional::Any | Additional::Closed => None,
         };
         let below = schema.properties.values().chain(&schema.items).chain(typed).chain(&schema.not);
         for child in below.chain(&schema.all_of).chain(&schema.any_of).chain(&schema.one_of) {
@@ -79,7 +97,7 @@ impl Patterns {
     }
 
     fn matches(&self, pattern: &str, value: &str) -> Result<bool, String> {
-        match self.0.get(pattern) {
+        match self.patterns.get(pattern) {
             Some(Ok(compiled)) => Ok(compiled.is_match(value)),
             Some(Err(error)) => Err(error.clone()),
             None => compile(pattern).map(|compiled| compiled.is_match(value)),
@@ -92,7 +110,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 struct Check<'p> {
-    patterns: &'p Patterns,
+    prepared: &'p Prepared,
     errors: Vec<FieldError>,
     ratchet: bool,
     /// How many values were looked at: tells which of several failed alternatives came closest.
@@ -196,7 +214,7 @@ impl Check<'_> {
         {
             self.invalid(path, text, &format!("should be at least {shortest} chars long"));
         } else if let Some(pattern) = &limits.pattern {
-            match self.patterns.matches(pattern, text) {
+            match self.prepared.matches(pattern, text) {
                 Ok(true) => {}
                 Ok(false) => self.invalid(path, text, &format!("should match '{pattern}'")),
                 Err(error) => {
@@ -312,7 +330,7 @@ impl Check<'_> {
     /// Unchanged values are not excused inside combinations: which of them held is not known.
     fn combinations(&mut self, schema: &Schema, value: &Value, path: &Path<'_>, depth: usize) {
         let attempt = |part: &Arc<Schema>| {
-            let mut check = Check { patterns: self.patterns, errors: Vec::new(), ratchet: false, visited: 0 };
+            let mut check = Check { prepared: self.prepared, errors: Vec::new(), ratchet: false, visited: 0 };
             check.node(part, value, None, path, depth + 1);
             check
         };

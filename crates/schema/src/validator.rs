@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::cel::Rules;
 use crate::error::{FieldError, Problem};
 use crate::model::Schema;
-use crate::validate::{Patterns, validate_with};
+use crate::validate::{Prepared, validate_with};
 
 /// A schema with its patterns and rules compiled.
 #[derive(Debug)]
 pub struct Validator {
     schema: Arc<Schema>,
-    patterns: Patterns,
+    prepared: Prepared,
     rules: Rules,
 }
 
@@ -24,8 +24,8 @@ impl Validator {
     /// One error for each rule that does not compile, with its path in the schema.
     pub fn new(schema: Arc<Schema>) -> Result<Validator, Vec<FieldError>> {
         let rules = Rules::compile(&schema)?;
-        let patterns = Patterns::of(&schema);
-        Ok(Validator { schema, patterns, rules })
+        let prepared = Prepared::of(&schema);
+        Ok(Validator { schema, prepared, rules })
     }
 
     /// The schema this checks against.
@@ -37,7 +37,7 @@ impl Validator {
     ///
     /// With `old` given, transition rules run and what was already wrong and has not changed is tolerated.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = validate_with(&self.schema, &self.patterns, object, old);
+        let mut errors = validate_with(&self.schema, &self.prepared, object, old);
         if self.rules.is_empty() {
             return errors;
         }

@@ -122,6 +122,16 @@ fn rules_at_the_root_see_the_name_and_no_other_metadata() {
 }
 
 #[test]
+fn quantities_are_added_and_converted() {
+    let check = validator(json!({"type": "string", "x-kubernetes-validations": [
+        {"rule": "quantity(self).add(quantity('1k')).sub(500).asInteger() == 2500"},
+        {"rule": "quantity(self).isInteger() && quantity(self).asApproximateFloat() == 2000.0"}
+    ]}));
+    assert_eq!(shown(&check.validate(&json!({"spec": "2k"}), None)), Vec::<String>::new());
+    assert_eq!(check.validate(&json!({"spec": "2.5"}), None).len(), 2);
+}
+
+#[test]
 fn evaluation_is_bounded() {
     let many: Vec<usize> = (0..20_000).collect();
     let nested =

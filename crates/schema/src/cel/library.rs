@@ -87,9 +87,10 @@ fn quantities(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_member_overload("compareTo", "quantity_compare_to", kind(), vec![kind()], |args| {
         call(args, |args| Ok(Value::Int(amount(args, 0)?.cmp(&amount(args, 1)?) as i64)))
     })?;
-    env.add_member_overload("sign", "quantity_sign", kind(), vec![], |args| {
-        call(args, |args| Ok(Value::Int(amount(args, 0)?.sign())))
-    })?;
+    env.add_member_overload("add", "quantity_add", kind(), vec![kind()], |args| call(args, add))?;
+    env.add_member_overload("add", "quantity_add_int", kind(), vec![INT_TYPE], |args| call(args, add))?;
+    env.add_member_overload("sub", "quantity_sub", kind(), vec![kind()], |args| call(args, sub))?;
+    env.add_member_overload("sub", "quantity_sub_int", kind(), vec![INT_TYPE], |args| call(args, sub))?;
     env.add_member_overload("isInteger", "quantity_is_integer", kind(), vec![], |args| {
         call(args, |args| Ok(Value::Bool(amount(args, 0)?.integer().is_some())))
     })?;
@@ -130,12 +131,27 @@ fn items(args: &[Value], at: usize) -> Result<&[Value], ExecutionError> {
     }
 }
 
+/// A quantity, or a whole number in its place.
 fn amount(args: &[Value], at: usize) -> Result<Quantity, ExecutionError> {
     let found = match args.get(at) {
+        Some(Value::Int(number)) => Some(Quantity::from(*number)),
         Some(Value::Opaque(value)) => value.downcast_ref::<Quantity>().copied(),
         _ => None,
     };
     found.ok_or_else(|| mismatch("quantity"))
+}
+
+fn add(args: &[Value]) -> Outcome {
+    summed("add", amount(args, 0)?.plus(amount(args, 1)?))
+}
+
+fn sub(args: &[Value]) -> Outcome {
+    summed("sub", amount(args, 0)?.plus(amount(args, 1)?.negated()))
+}
+
+fn summed(function: &str, total: Option<Quantity>) -> Outcome {
+    let total = total.ok_or_else(|| ExecutionError::function_error(function, "quantity overflow"))?;
+    Ok(Value::Opaque(Arc::new(total)))
 }
 
 fn mismatch(want: &str) -> ExecutionError {

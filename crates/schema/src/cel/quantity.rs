@@ -21,6 +21,12 @@ impl Opaque for Quantity {
     }
 }
 
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Quantity(i128::from(number) * BILLION)
+    }
+}
+
 impl Quantity {
     /// Reads a quantity; finer parts than a billionth are rounded up, as upstream does.
     pub(super) fn parse(text: &str) -> Option<Quantity> {
@@ -51,8 +57,12 @@ impl Quantity {
         Some(Quantity(if negative { -amount } else { amount }))
     }
 
-    pub(super) fn sign(self) -> i64 {
-        self.0.signum() as i64
+    pub(super) fn plus(self, other: Quantity) -> Option<Quantity> {
+        self.0.checked_add(other.0).map(Quantity)
+    }
+
+    pub(super) fn negated(self) -> Quantity {
+        Quantity(self.0.saturating_neg())
     }
 
     pub(super) fn integer(self) -> Option<i64> {
@@ -120,5 +130,9 @@ mod tests {
         }
         assert_eq!(Quantity::parse("2k").and_then(Quantity::integer), Some(2000));
         assert_eq!(Quantity::parse("1500m").and_then(Quantity::integer), None);
+        let (half, one) = (Quantity::parse("500m").expect("valid"), Quantity::from(1));
+        assert!(half < one);
+        assert_eq!(half.plus(half), Some(one));
+        assert_eq!(one.plus(half.negated()), Some(half));
     }
 }

@@ -17,12 +17,12 @@ const TYPES: [&str; 12] =
     ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint", "google"];
 
 /// Functions and methods an expression may call.
-const FUNCTIONS: &str = " asApproximateFloat asInteger bool bytes charAt compareTo contains distinct double duration dyn \
+const FUNCTIONS: &str = " add asApproximateFloat asInteger bool bytes charAt compareTo contains distinct double duration dyn \
     endsWith equivalent find findAll flatten format getDate getDayOfMonth getDayOfWeek getDayOfYear \
     getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue indexOf int \
     intersects isCIDR isGreaterThan isIP isInteger isLessThan isQuantity isSorted isURL join \
     lastIndexOf lowerAscii matches max min none of ofNonZeroValue optFlatMap optMap or orValue \
-    quantity replace reverse sign size slice sort sortBy split startsWith string substring sum \
+    quantity replace reverse size slice sort sortBy split startsWith string sub substring sum \
     timestamp trim type uint upperAscii value ";
 
 /// Something an expression may not say, and the node that says it.
@@ -86,6 +86,7 @@ impl<'s> Scan<'s> {
             Expr::Struct(literal) => return Err(fault(undeclared(&literal.type_name))),
             Expr::Call(call) => {
                 known_function(&call.func_name).map_err(fault)?;
+                self.comparable(call).map_err(fault)?;
                 self.call(call, depth)?;
             }
             Expr::Comprehension(comprehension) => {
@@ -160,6 +161,37 @@ impl<'s> Scan<'s> {
             return Err(format!("undefined field '{}'", select.field));
         }
         Ok(())
+    }
+
+    /// Comparisons of scalars whose types show and never match. The rest is found when the rule is evaluated.
+    fn comparable(&self, call: &CallExpr) -> Result<(), String> {
+        let ordering =
+            [operators::LESS, operators::LESS_EQUALS, operators::GREATER, operators::GREATER_EQUALS];
+        let ordered = ordering.contains(&call.func_name.as_str());
+        let equality = [operators::EQUALS, operators::NOT_EQUALS].contains(&call.func_name.as_str());
+        let [left, right] = call.args.as_slice() else { return Ok(()) };
+        let (Some(left), Some(right)) = (self.scalar(&left.expr), self.scalar(&right.expr)) else {
+            return Ok(());
+        };
+        let numbers = [left, right].iter().all(|name| matches!(*name, "int" | "double"));
+        if (!ordered && !equality) || left == right || (ordered && numbers) {
+            return Ok(());
+        }
+        Err(format!("found no matching overload for '{}' applied to '({left}, {right})'", call.func_name))
+    }
+
+    /// The CEL type of a literal or a field, where it is a plain scalar.
+    fn scalar(&self, node: &Expr) -> Option<&'static str> {
+        let schema = self.schema_of(node);
+        // Formats make other types of strings.
+        let plain = schema.is_none_or(|schema| schema.limits.format.is_none());
+        match schema.map_or_else(|| evident_kind(node, &Schema::default()), |schema| schema.kind)? {
+            Kind::String if plain => Some("string"),
+            Kind::Integer => Some("int"),
+            Kind::Number => Some("double"),
+            Kind::Boolean => Some("bool"),
+            _ => None,
+        }
     }
 
     /// The schema of what a chain of selections from `self` or `oldSelf` stands for.

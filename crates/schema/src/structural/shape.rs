@@ -143,7 +143,9 @@ fn value_rules(schema: &Fields, path: &str, errors: &mut Vec<FieldError>) {
         nested(not, false, &format!("{path}.not"), errors);
     }
     let pattern = text(schema, "pattern");
-    if let Err(error) = validate::compile(pattern) {
+    if !pattern.is_empty()
+        && let Err(error) = validate::compile(pattern)
+    {
         errors.push(FieldError::invalid(
             format!("{path}.pattern"),
             pattern,
