@@ -1,5 +1,7 @@
 //! What changed between two versions of an object.
 
+use std::iter::Peekable;
+
 use serde_json::Value;
 
 use super::element::{Element, same};
@@ -25,6 +27,15 @@ enum Itself {
 }
 
 impl Changes {
+    /// Leaves out the given paths, but not what is below them.
+    pub(crate) fn without(self, paths: &Set) -> Changes {
+        Changes {
+            removed: self.removed.without(paths),
+            modified: self.modified.without(paths),
+            added: self.added.without(paths),
+        }
+    }
+
     /// Leaves out the given paths and all below them.
     pub(crate) fn without_trees(self, ignored: &Set) -> Changes {
         Changes {
@@ -34,7 +45,15 @@ impl Changes {
         }
     }
 
+    /// Whether nothing changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
+    }
+
     fn add(&mut self, element: Element, itself: Itself, below: Changes) {
+        if itself == Itself::Kept && below.is_empty() {
+            return;
+        }
         let Changes { removed, modified, added } = below;
         self.removed.add(element.clone(), itself == Itself::Removed, removed);
         self.modified.add(element.clone(), itself == Itself::Modified, modified);
@@ -131,28 +150,38 @@ fn in_map(ty: Type<'_>, before: Option<&Value>, after: Option<&Value>) -> Change
     changes
 }
 
-fn in_list(ty: Type<'_>, shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) -> Changes {
-    let (old, new) = (sorted(ty, shape, before), sorted(ty, shape, after));
+fn in_list<'v>(
+    ty: Type<'_>,
+    shape: Shape<'_>,
+    before: Option<&'v Value>,
+    after: Option<&'v Value>,
+) -> Changes {
+    let elements = |value: Option<&'v Value>| -> Vec<(Element, &'v Value)> {
+        value.and_then(Value::as_array).map(|items| fields::elements(ty, shape, items)).unwrap_or_default()
+    };
     let mut changes = Changes::default();
-    let mut old = old.into_iter().peekable();
-    for (element, after) in new {
-        while let Some((gone, before)) = old.next_if(|(other, _)| *other < element) {
-            compare_elements(ty, &mut changes, gone, &before, &[]);
+    let mut old = elements(before).into_iter().peekable();
+    let mut new = elements(after).into_iter().peekable();
+    loop {
+        let element = match (old.peek(), new.peek()) {
+            (Some((a, _)), Some((b, _))) => a.min(b).clone(),
+            (Some((only, _)), None) | (None, Some((only, _))) => only.clone(),
+            (None, None) => return changes,
+        };
+        let before = run(&mut old, &element);
+        let after = run(&mut new, &element);
+        if before != after {
+            compare_elements(ty, &mut changes, element, &before, &after);
         }
-        let before = old.next_if(|(other, _)| *other == element).map(|(_, before)| before);
-        compare_elements(ty, &mut changes, element, &before.unwrap_or_default(), &after);
     }
-    for (gone, before) in old {
-        compare_elements(ty, &mut changes, gone, &before, &[]);
-    }
-    changes
 }
 
-fn sorted<'v>(ty: Type<'_>, shape: Shape<'_>, list: Option<&'v Value>) -> Vec<(Element, Vec<&'v Value>)> {
-    let items = list.and_then(Value::as_array);
-    let mut groups = items.map(|items| fields::group(ty, shape, items)).unwrap_or_default();
-    groups.sort_by(|a, b| a.0.cmp(&b.0));
-    groups
+/// The elements next in line under one key.
+fn run<'v>(
+    elements: &mut Peekable<impl Iterator<Item = (Element, &'v Value)>>,
+    element: &Element,
+) -> Vec<&'v Value> {
+    std::iter::from_fn(|| elements.next_if(|(next, _)| next == element)).map(|(_, item)| item).collect()
 }
 
 /// Compares the elements under one key. Several under one key are owned together, as if they were one value.

@@ -106,6 +106,13 @@ impl Element {
 
 /// Upstream's encoder escapes what HTML could misread; so must these keys, for they are compared as text.
 fn write_text(text: &str, out: &mut String) {
+    let simple = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    if text.bytes().all(simple) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     let quoted = Value::String(text.to_owned()).to_string();
     if !quoted.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return out.push_str(&quoted);

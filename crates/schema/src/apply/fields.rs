@@ -21,6 +21,7 @@ pub(crate) fn of(ty: Type<'_>, value: &Value, which: Which) -> Set {
     let mut set = Set::default();
     match (ty.shape(value), value) {
         (Shape::Map, Value::Object(fields)) => {
+            set.reserve(fields.len());
             for (name, value) in fields {
                 let field = ty.field(name);
                 let below = of(field.ty, value, which);
@@ -29,12 +30,15 @@ pub(crate) fn of(ty: Type<'_>, value: &Value, which: Which) -> Set {
             }
         }
         (shape @ (Shape::Set | Shape::List(_)), Value::Array(items)) => {
-            for (element, same) in group(ty, shape, items) {
+            set.reserve(items.len());
+            let mut elements = elements(ty, shape, items).into_iter().peekable();
+            while let Some((element, item)) = elements.next() {
                 // Elements that share a key cannot be owned apart.
-                let below = match same.as_slice() {
-                    [only] => of(ty.item(), only, which),
-                    _ => Set::default(),
-                };
+                let mut alone = true;
+                while elements.next_if(|(next, _)| *next == element).is_some() {
+                    alone = false;
+                }
+                let below = if alone { of(ty.item(), item, which) } else { Set::default() };
                 set.add(element, true, below);
             }
         }
@@ -52,28 +56,12 @@ fn ends_here(ty: Type<'_>, value: &Value) -> bool {
     }
 }
 
-/// The elements of a list by what tells them apart, in order of first appearance; those nothing tells apart are left
-/// out.
-pub(crate) fn group<'v>(
-    ty: Type<'_>,
-    shape: Shape<'_>,
-    items: &'v [Value],
-) -> Vec<(Element, Vec<&'v Value>)> {
-    let mut keyed: Vec<(Element, usize, &Value)> = items
-        .iter()
-        .enumerate()
-        .filter_map(|(at, item)| Some((ty.element(shape, item).ok()?, at, item)))
-        .collect();
-    keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut groups: Vec<(Element, usize, Vec<&Value>)> = Vec::with_capacity(keyed.len());
-    for (element, at, item) in keyed {
-        match groups.last_mut() {
-            Some(last) if last.0 == element => last.2.push(item),
-            _ => groups.push((element, at, vec![item])),
-        }
-    }
-    groups.sort_by_key(|group| group.1);
-    groups.into_iter().map(|(element, _, items)| (element, items)).collect()
+/// The elements of a list, ordered by what tells them apart; those nothing tells apart are left out.
+pub(crate) fn elements<'v>(ty: Type<'_>, shape: Shape<'_>, items: &'v [Value]) -> Vec<(Element, &'v Value)> {
+    let mut elements: Vec<_> =
+        items.iter().filter_map(|item| Some((ty.element(shape, item).ok()?, item))).collect();
+    elements.sort_by(|a, b| a.0.cmp(&b.0));
+    elements
 }
 
 /// The set with every named field that leads to a member made a member itself.

@@ -102,12 +102,9 @@ impl Managers {
         Some(entries.into_iter().map(|(identity, owned)| write_entry(identity, owned)).collect())
     }
 
-    /// Takes paths away from every manager but one, and forgets managers left with nothing.
-    pub(crate) fn dispossess(&mut self, keeper: Option<&Identity>, lost: &[&Set]) {
-        for (identity, owned) in &mut self.all {
-            if Some(identity) == keeper {
-                continue;
-            }
+    /// Takes paths away from every manager, and forgets managers left with nothing.
+    pub(crate) fn dispossess(&mut self, lost: &[&Set]) {
+        for owned in self.all.values_mut() {
             for lost in lost {
                 owned.fields = std::mem::take(&mut owned.fields).without(lost);
             }

@@ -21,13 +21,18 @@ pub(crate) fn merge(ty: Type<'_>, live: &Value, config: &Value) -> Value {
     }
     match (shape, live, config) {
         (Shape::Map, Value::Object(live), Value::Object(config)) => {
-            let mut merged = live.clone();
-            for (name, value) in config {
-                let value = match live.get(name) {
-                    Some(live) => merge(ty.field(name).ty, live, value),
+            let mut merged = Map::new();
+            for (name, value) in live {
+                let value = match config.get(name) {
+                    Some(config) => merge(ty.field(name).ty, value, config),
                     None => value.clone(),
                 };
                 merged.insert(name.clone(), value);
+            }
+            for (name, value) in config {
+                if !live.contains_key(name) {
+                    merged.insert(name.clone(), value.clone());
+                }
             }
             Value::Object(merged)
         }

@@ -23,6 +23,7 @@ use serde_json::Value;
 pub use conflict::{ApplyError, Conflict};
 pub use managers::Operation;
 
+use compare::Changes;
 use element::same;
 use fields::Which;
 use managers::{Identity, Managers, Owned};
@@ -60,10 +61,16 @@ pub struct Writer<'a> {
 pub fn track_update(schema: &Schema, before: Option<&Value>, after: &mut Value, writer: &Writer<'_>) {
     let Some(sent) = take_managed_fields(after) else { return };
     let stored = before.and_then(managed_fields);
+    let changes = changes(schema, before, after, writer);
+    if changes.is_empty() && sent.as_ref().is_none_or(|sent| Some(sent) == stored) {
+        // Most writes that change nothing come from controllers, in a loop.
+        return put_managed_fields(after, sent.or_else(|| stored.cloned()));
+    }
     let mut managers = starting_managers(stored, sent.as_ref(), writer);
     let created = before.is_none_or(|before| uid(before).is_empty());
     if !managers.all.is_empty() || created {
-        update(schema, before, after, &mut managers, writer.manager, writer);
+        reconcile::with_schema(Type::root(schema), &mut managers);
+        hand_over(changes, &mut managers, writer.manager, writer);
         managers.cap_updaters();
     }
     put_managed_fields(after, managers.written());
@@ -89,21 +96,20 @@ pub fn apply(
     let live = live.unwrap_or(&nothing);
     let mut managers = Managers::read(managed_fields(live))
         .map_err(|why| ApplyError::Invalid(format!("failed to decode managed fields: {why}")))?;
-    let mut unmanaged = live.clone();
-    take_managed_fields(&mut unmanaged);
     if managers.all.is_empty() {
-        update(schema, None, &unmanaged, &mut managers, BEFORE_FIRST_APPLY, writer);
+        hand_over(changes(schema, None, live, writer), &mut managers, BEFORE_FIRST_APPLY, writer);
     }
 
-    let (mut result, managers) = match lay(schema, &unmanaged, config, managers.clone(), writer, force) {
-        Err(ApplyError::Conflicts(conflicts)) if writer.manager == client_side::MANAGER => {
-            let left = client_side::unexplained(schema, &unmanaged, conflicts, writer);
+    let again = (writer.manager == client_side::MANAGER && !force).then(|| managers.clone());
+    let (mut result, managers) = match (lay(schema, live, config, managers, writer, force), again) {
+        (Err(ApplyError::Conflicts(conflicts)), Some(managers)) => {
+            let left = client_side::unexplained(schema, live, conflicts, writer);
             if !left.is_empty() {
                 return Err(ApplyError::Conflicts(left));
             }
-            lay(schema, &unmanaged, config, managers, writer, true)?
+            lay(schema, live, config, managers, writer, true)?
         }
-        outcome => outcome?,
+        (outcome, _) => outcome?,
     };
     if writer.manager == client_side::MANAGER {
         client_side::refresh_annotation(&mut result, config);
@@ -158,7 +164,7 @@ fn lay(
     if !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    managers.dispossess(None, &[&changed, &changes.removed]);
+    managers.dispossess(&[&changed, &changes.removed]);
 
     let fields = claimed.without(&UNOWNED);
     // Time tells when the object last changed by this manager's hand, not when it last looked.
@@ -201,39 +207,24 @@ fn prune(
     Some(merge::remove(ty, merged, &doomed))
 }
 
-/// Gives every field that differs between the two versions to the manager, and takes it from the others.
-fn update(
-    schema: &Schema,
-    before: Option<&Value>,
-    after: &Value,
-    managers: &mut Managers,
-    manager: &str,
-    writer: &Writer<'_>,
-) {
-    let ty = Type::root(schema);
-    let ignored = ignored(writer);
-    reconcile::with_schema(ty, managers);
-    let changes = match before.filter(|before| managed_fields(before).is_some()) {
-        // The bookkeeping itself is nobody's field.
-        Some(before) => {
-            let mut before = before.clone();
-            take_managed_fields(&mut before);
-            compare::compare(ty, Some(&before), after)
-        }
-        None => compare::compare(ty, before, after),
-    };
-    let changes = changes.without_trees(&ignored);
+/// What a write changed, apart from what it cannot own.
+fn changes(schema: &Schema, before: Option<&Value>, after: &Value, writer: &Writer<'_>) -> Changes {
+    let changes = compare::compare(Type::root(schema), before, after);
+    changes.without_trees(&ignored(writer)).without(&UNOWNED)
+}
+
+/// Gives everything that changed to the manager, and takes it from the others.
+fn hand_over(changes: Changes, managers: &mut Managers, manager: &str, writer: &Writer<'_>) {
     let changed = changes.modified.union(changes.added);
-    managers.dispossess(None, &[&changed, &changes.removed]);
-    let fields = changed.without(&UNOWNED);
-    if fields.is_empty() {
+    managers.dispossess(&[&changed, &changes.removed]);
+    if changed.is_empty() {
         return;
     }
     let identity = Identity::new(manager, Operation::Update, writer.api_version, writer.subresource);
     let previous = managers.all.remove(&identity).map(|owned| owned.fields).unwrap_or_default();
     let owned = Owned {
         api_version: writer.api_version.to_owned(),
-        fields: previous.union(fields),
+        fields: previous.union(changed),
         time: Some(writer.time.to_owned()),
     };
     managers.all.insert(identity, owned);
@@ -331,9 +322,9 @@ fn take_managed_fields(object: &mut Value) -> Option<Option<Value>> {
 }
 
 fn put_managed_fields(object: &mut Value, entries: Option<Value>) {
-    if let (Some(metadata), Some(entries)) =
-        (object.get_mut("metadata").and_then(Value::as_object_mut), entries)
-    {
-        metadata.insert("managedFields".into(), entries);
-    }
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    match entries {
+        Some(entries) => metadata.insert("managedFields".into(), entries),
+        None => metadata.remove("managedFields"),
+    };
 }

@@ -37,6 +37,11 @@ impl Set {
         self.nodes
     }
 
+    /// Makes room for that many more elements.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.nodes.reserve(more);
+    }
+
     /// Adds a path element with what is below it; does nothing if that says nothing.
     pub(crate) fn add(&mut self, element: Element, member: bool, children: Set) {
         if !member && children.is_empty() {
@@ -197,14 +202,12 @@ impl Set {
     }
 
     fn level(self, with_self: bool) -> Map<String, Value> {
-        let mut level = Map::new();
-        if with_self && !self.is_empty() {
-            level.insert(".".to_owned(), Value::Object(Map::new()));
-        }
-        for node in self.nodes {
-            level.insert(node.element.written(), Value::Object(node.children.level(node.member)));
-        }
-        level
+        let itself = (with_self && !self.is_empty()).then(|| (".".to_owned(), Value::Object(Map::new())));
+        let below = self.nodes.into_iter();
+        let below =
+            below.map(|node| (node.element.written(), Value::Object(node.children.level(node.member))));
+        // In one go: the map is built faster from sorted entries than by inserting them.
+        itself.into_iter().chain(below).collect()
     }
 }
 
@@ -214,6 +217,7 @@ fn read_level(fields: &Map<String, Value>, depth: usize) -> Result<(Set, bool), 
         return Err("fieldsV1 is nested too deeply".into());
     }
     let mut set = Set::default();
+    set.reserve(fields.len());
     let mut itself = false;
     for (key, value) in fields {
         if key == "." {

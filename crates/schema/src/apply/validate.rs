@@ -1,5 +1,8 @@
 //! Whether an applied configuration fits its schema well enough to be merged.
 
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use super::element::Element;
@@ -12,9 +15,88 @@ const MOST: usize = 100;
 
 /// Everything that keeps the configuration from being merged, each as `path: message`.
 pub(crate) fn problems(ty: Type<'_>, config: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    check(ty, config, &mut String::new(), &mut found);
-    found
+    let mut walk = Walk { path: Vec::new(), found: Vec::new() };
+    walk.check(ty, config);
+    walk.found
+}
+
+/// One step of the way to a problem; only problems pay for its text.
+enum Step<'v> {
+    Field(&'v str),
+    Element(Element),
+    Index(usize),
+}
+
+struct Walk<'v> {
+    path: Vec<Step<'v>>,
+    found: Vec<String>,
+}
+
+impl<'v> Walk<'v> {
+    fn check(&mut self, ty: Type<'_>, value: &'v Value) {
+        if self.found.len() >= MOST {
+            return;
+        }
+        if let Some(problem) = misfit(ty, value) {
+            return self.report(&problem);
+        }
+        match (ty.shape(value), value) {
+            (_, Value::Object(fields)) => {
+                for (name, value) in fields {
+                    let field = ty.field(name);
+                    self.path.push(Step::Field(name));
+                    if field.undeclared {
+                        self.report("field not declared in schema");
+                    } else {
+                        self.check(field.ty, value);
+                    }
+                    self.path.pop();
+                }
+            }
+            (shape @ (Shape::Set | Shape::List(_)), Value::Array(items)) => {
+                self.check_elements(ty, shape, items);
+            }
+            (_, Value::Array(items)) => {
+                for (place, item) in items.iter().enumerate() {
+                    self.path.push(Step::Index(place));
+                    self.check(ty.item(), item);
+                    self.path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_elements(&mut self, ty: Type<'_>, shape: Shape<'_>, items: &'v [Value]) {
+        let mut seen = BTreeSet::new();
+        for (place, item) in items.iter().enumerate() {
+            let element = match ty.element(shape, item) {
+                Ok(element) => element,
+                // Without a name for the element there is nothing more to say about the list.
+                Err(problem) => return self.report(&format!("element {place}: {problem}")),
+            };
+            if !seen.insert(element.clone()) {
+                self.report(&format!("duplicate entries for key {element}"));
+            }
+            self.path.push(Step::Element(element));
+            self.check(ty.item(), item);
+            self.path.pop();
+        }
+    }
+
+    fn report(&mut self, problem: &str) {
+        let mut text = String::new();
+        for step in &self.path {
+            // Writing to a String cannot fail.
+            let _ = match step {
+                Step::Field(name) => write!(text, ".{name}"),
+                Step::Element(element) => write!(text, "{element}"),
+                Step::Index(place) => write!(text, "[{place}]"),
+            };
+        }
+        let colon = if text.is_empty() { "" } else { ": " };
+        self.found.push(format!("{text}{colon}{problem}"));
+    }
 }
 
 /// One message for all problems.
@@ -22,56 +104,6 @@ pub(crate) fn message(problems: &[String]) -> String {
     match problems {
         [only] => only.clone(),
         all => format!("errors:\n  {}", all.join("\n  ")),
-    }
-}
-
-fn check(ty: Type<'_>, value: &Value, path: &mut String, found: &mut Vec<String>) {
-    if found.len() >= MOST {
-        return;
-    }
-    if let Some(problem) = misfit(ty, value) {
-        found.push(at(path, &problem));
-        return;
-    }
-    match (ty.shape(value), value) {
-        (_, Value::Object(fields)) => {
-            for (name, value) in fields {
-                let field = ty.field(name);
-                within(path, &Element::field(name), |path| {
-                    if field.undeclared {
-                        found.push(at(path, "field not declared in schema"));
-                    } else {
-                        check(field.ty, value, path, found);
-                    }
-                });
-            }
-        }
-        (shape @ (Shape::Set | Shape::List(_)), Value::Array(items)) => {
-            let mut seen = std::collections::BTreeSet::new();
-            for (place, item) in items.iter().enumerate() {
-                match ty.element(shape, item) {
-                    Err(problem) => {
-                        found.push(at(path, &format!("element {place}: {problem}")));
-                        return;
-                    }
-                    Ok(element) => {
-                        if seen.contains(&element) {
-                            found.push(at(path, &format!("duplicate entries for key {element}")));
-                        }
-                        within(path, &element, |path| check(ty.item(), item, path, found));
-                        seen.insert(element);
-                    }
-                }
-            }
-        }
-        (_, Value::Array(items)) => {
-            for (place, item) in items.iter().enumerate() {
-                // Places beyond i64 cannot exist in memory.
-                let element = Element::Index(i64::try_from(place).unwrap_or(i64::MAX));
-                within(path, &element, |path| check(ty.item(), item, path, found));
-            }
-        }
-        _ => {}
     }
 }
 
@@ -93,15 +125,4 @@ fn misfit(ty: Type<'_>, value: &Value) -> Option<String> {
         Kind::Boolean if !value.is_boolean() => Some(format!("expected boolean, got {}", shown())),
         _ => None,
     }
-}
-
-fn at(path: &str, problem: &str) -> String {
-    if path.is_empty() { problem.to_owned() } else { format!("{path}: {problem}") }
-}
-
-fn within(path: &mut String, element: &Element, work: impl FnOnce(&mut String)) {
-    let before = path.len();
-    path.push_str(&element.to_string());
-    work(path);
-    path.truncate(before);
 }
