@@ -151,6 +151,17 @@ pub(crate) async fn apply_refuses_managed_fields_in_the_body(world: &World) {
     reply.fails_saying(400, "BadRequest", &["metadata.managedFields must be nil"]);
 }
 
+pub(crate) async fn apply_refuses_undeclared_fields(world: &World) {
+    let path = world.core("configmaps/settings");
+    let mut wanted = config_map("settings", json!({}));
+    wanted["surprise"] = json!(1);
+    // A real server calls this an internal error; only the message and the effect matter.
+    let reply = world.apply(&path, "first", "", &wanted).await;
+    assert!(reply.code >= 400, "{}", reply.code);
+    assert!(text(&reply.json(), "/message").contains(".surprise: field not declared in schema"));
+    world.get(&path).await.fails(404, "NotFound");
+}
+
 pub(crate) async fn apply_accepts_yaml(world: &World) {
     let path = world.core("configmaps/settings?fieldManager=first");
     let body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: one\n";

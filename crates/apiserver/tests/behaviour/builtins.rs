@@ -311,6 +311,60 @@ pub(crate) async fn service_accounts_and_quotas_are_stored(world: &World) {
     assert_eq!(made["spec"]["limits"][0]["defaultRequest"], json!({"cpu": "1"}));
 }
 
+pub(crate) async fn cluster_scoped_kinds_are_stored(world: &World) {
+    let name = format!("behaviour-{}", world.unique());
+    for (collection, mut object) in [
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.com/none"}),
+        ),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 5}),
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}),
+        ),
+        (
+            "/api/v1/persistentvolumes",
+            json!({"apiVersion": "v1", "kind": "PersistentVolume", "spec": {
+                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/tmp/none"},
+            }}),
+        ),
+    ] {
+        object["metadata"] = json!({"name": name});
+        world.delete_at_end(format!("{collection}/{name}"));
+        let made = world.post(collection, &object).await.created();
+        assert!(made["metadata"].get("namespace").is_none());
+        let (field, value) = match text(&made, "/kind") {
+            "StorageClass" => ("/volumeBindingMode", json!("Immediate")),
+            "PriorityClass" => ("/preemptionPolicy", json!("PreemptLowerPriority")),
+            "PersistentVolume" => ("/spec/persistentVolumeReclaimPolicy", json!("Retain")),
+            _ => ("/metadata/name", json!(name)),
+        };
+        assert_eq!(made.pointer(field), Some(&value), "{collection}");
+    }
+}
+
+pub(crate) async fn a_deployment_gets_a_replica_set(world: &World) {
+    let deployments = world.in_group("/apis/apps/v1", "deployments");
+    let owner = world.post(&deployments, &deployment("web", 0)).await.created();
+    let path = format!("{deployments}/web");
+    world.until(&path, "is observed", |found| found["status"]["observedGeneration"] == 1).await;
+    let sets = world.get(&world.in_group("/apis/apps/v1", "replicasets")).await.ok();
+    let set = &sets["items"][0];
+    let reference = &set["metadata"]["ownerReferences"][0];
+    assert_eq!((&reference["uid"], &reference["controller"]), (&owner["metadata"]["uid"], &json!(true)));
+    let hash = text(set, "/metadata/labels/pod-template-hash");
+    assert_eq!(text(set, "/metadata/name"), format!("web-{hash}"));
+    assert_eq!(set["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
+    world.delete_with(&path, &json!({"propagationPolicy": "Foreground"})).await.ok();
+    world.until_gone(&path).await;
+    let sets = world.get(&world.in_group("/apis/apps/v1", "replicasets")).await.ok();
+    assert_eq!(sets["items"], json!([]));
+}
+
 fn service(name: &str, extra: Value) -> Value {
     let mut spec = json!({"ports": [{"port": 80}], "selector": {"app": name}});
     for (key, value) in extra.as_object().into_iter().flatten() {

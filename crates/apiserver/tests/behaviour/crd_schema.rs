@@ -239,6 +239,28 @@ pub(crate) async fn selectable_fields_select(world: &World) {
     reply.fails_saying(400, "BadRequest", &["field label not supported: spec.size"]);
 }
 
+pub(crate) async fn a_stricter_schema_spares_what_does_not_change(world: &World) {
+    let (path, api_version) =
+        installed(world, json!({"size": {"type": "integer"}, "color": {"type": "string"}})).await;
+    world.post(&path, &widget(&api_version, "old", json!({"size": 1}))).await.created();
+    let definition = format!("{}/widgets.{}", crate::world::CRDS, group(world));
+    let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum";
+    let patch = json!([{"op": "add", "path": field, "value": 5}]);
+    world.patch(&definition, crate::world::JSON_PATCH, &patch).await.ok();
+    world
+        .eventually("the new schema is in force", async || {
+            let reply = world
+                .post(&format!("{path}?dryRun=All"), &widget(&api_version, "new", json!({"size": 1})))
+                .await;
+            (reply.code == 422).then_some(())
+        })
+        .await;
+    let path = format!("{path}/old");
+    world.patch(&path, MERGE_PATCH, &json!({"spec": {"color": "red"}})).await.ok();
+    world.patch(&path, MERGE_PATCH, &json!({"spec": {"size": 2}})).await.fails(422, "Invalid");
+    world.patch(&path, MERGE_PATCH, &json!({"spec": {"size": 6}})).await.ok();
+}
+
 async fn installed(world: &World, spec: Value) -> (String, String) {
     let group = group(world);
     world.install(&widget_crd(&group, schema_of(spec))).await;

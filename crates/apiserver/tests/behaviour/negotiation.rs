@@ -82,6 +82,63 @@ pub(crate) async fn pod_and_service_tables_have_their_columns(world: &World) {
     );
 }
 
+/// A star marks a column that only `-o wide` shows.
+pub(crate) async fn every_kind_has_the_columns_kubectl_users_know(world: &World) {
+    for (path, expected) in [
+        ("/api/v1/namespaces", "Name Status Age"),
+        (
+            "/api/v1/nodes",
+            "Name Status Roles Age Version *Internal-IP *External-IP *OS-Image *Kernel-Version *Container-Runtime",
+        ),
+        ("/api/v1/secrets", "Name Type Data Age"),
+        ("/api/v1/serviceaccounts", "Name Age"),
+        (
+            "/api/v1/events",
+            "Last_Seen Type Reason Object *Subobject *Source Message *First_Seen *Count *Name",
+        ),
+        ("/apis/apps/v1/statefulsets", "Name Ready Age *Containers *Images"),
+        (
+            "/apis/apps/v1/daemonsets",
+            "Name Desired Current Ready Up-to-date Available Node_Selector Age *Containers *Images *Selector",
+        ),
+        ("/apis/apps/v1/replicasets", "Name Desired Current Ready Age *Containers *Images *Selector"),
+        ("/apis/batch/v1/jobs", "Name Status Completions Duration Age *Containers *Images *Selector"),
+        (
+            "/apis/batch/v1/cronjobs",
+            "Name Schedule Timezone Suspend Active Last_Schedule Age *Containers *Images *Selector",
+        ),
+        ("/apis/networking.k8s.io/v1/ingresses", "Name Class Hosts Address Ports Age"),
+        ("/apis/networking.k8s.io/v1/networkpolicies", "Name Pod-Selector Age"),
+        ("/apis/rbac.authorization.k8s.io/v1/roles", "Name Created_At"),
+        ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "Name Role Age *Users *Groups *ServiceAccounts"),
+        (
+            "/apis/policy/v1/poddisruptionbudgets",
+            "Name Min_Available Max_Unavailable Allowed_Disruptions Age",
+        ),
+        (
+            "/apis/autoscaling/v2/horizontalpodautoscalers",
+            "Name Reference Targets MinPods MaxPods Replicas Age",
+        ),
+        ("/apis/coordination.k8s.io/v1/leases", "Name Holder Age"),
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            "Name Provisioner ReclaimPolicy VolumeBindingMode AllowVolumeExpansion Age",
+        ),
+        ("/apis/discovery.k8s.io/v1/endpointslices", "Name AddressType Ports Endpoints Age"),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "Name Created_At"),
+    ] {
+        let table = world.get_as(&format!("{path}?limit=1"), TABLE).await.ok();
+        let definitions = table["columnDefinitions"].as_array().into_iter().flatten();
+        let found: Vec<String> = definitions
+            .map(|column| {
+                let star = if column["priority"] == 0 { "" } else { "*" };
+                format!("{star}{}", column["name"].as_str().unwrap_or_default().replace(' ', "_"))
+            })
+            .collect();
+        assert_eq!(found.join(" "), expected, "{path}");
+    }
+}
+
 pub(crate) async fn custom_tables_have_the_declared_columns(world: &World) {
     let Widgets { path, api_version, .. } = widgets(world).await;
     world.post(&path, &widget(&api_version, "a", json!({"size": 3}))).await.created();

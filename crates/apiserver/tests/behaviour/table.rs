@@ -151,6 +151,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(apply::apply_needs_a_manager),
         case!(apply::force_is_for_apply_only),
         case!(apply::apply_refuses_managed_fields_in_the_body),
+        case!(apply::apply_refuses_undeclared_fields),
         case!(apply::apply_accepts_yaml),
         case!(apply::apply_with_a_stale_version_is_a_conflict),
         case!(apply::keyed_lists_are_owned_by_element),
@@ -230,6 +231,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(crd_schema::keyed_lists_are_unique_and_owned_by_key),
         case!(crd_schema::metadata_of_custom_objects_is_validated),
         case!(crd_schema::selectable_fields_select),
+        case!(crd_schema::a_stricter_schema_spares_what_does_not_change),
         case!(discovery::the_core_group_is_listed),
         case!(discovery::every_group_of_the_contract_is_listed),
         case!(discovery::deployments_announce_their_subresources),
@@ -245,6 +247,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(negotiation::a_table_includes_what_is_asked_for),
         case!(negotiation::workload_tables_have_their_columns),
         case!(negotiation::pod_and_service_tables_have_their_columns),
+        case!(negotiation::every_kind_has_the_columns_kubectl_users_know),
         case!(negotiation::custom_tables_have_the_declared_columns),
         case!(negotiation::a_watch_sends_table_rows),
         case!(negotiation::metadata_alone_can_be_read),
@@ -281,5 +284,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(builtins::roles_and_bindings_are_stored),
         case!(builtins::volume_claims_start_pending),
         case!(builtins::service_accounts_and_quotas_are_stored),
+        case!(builtins::cluster_scoped_kinds_are_stored),
+        case!(builtins::a_deployment_gets_a_replica_set),
     ]
 }

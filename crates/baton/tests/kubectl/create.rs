@@ -69,12 +69,25 @@ fn create_takes_files_and_generated_names() {
     assert_has(&said, &["horizontalpodautoscaler.autoscaling/web autoscaled"]);
 }
 
+/// kubectl validates a List by itself, with the OpenAPI v2 document.
+#[test]
+fn a_list_is_created_item_by_item() {
+    let kubectl = Session::new("list");
+    let item =
+        |name: &str| format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#);
+    let list = format!(r#"{{"apiVersion":"v1","kind":"List","items":[{},{}]}}"#, item("a"), item("b"));
+    let said = kubectl.run_with(&["create", "-f", "-"], &list);
+    assert_has(&said, &["configmap/a created", "configmap/b created"]);
+    let said = kubectl.run_with(&["apply", "-f", "-"], &list.replace("\"name\":\"a\"", "\"name\":\"c\""));
+    assert_has(&said, &["configmap/c created"]);
+}
+
 #[test]
 fn complaints_have_their_usual_words() {
     let kubectl = Session::new("errors");
     kubectl.run(&["create", "configmap", "settings"]);
     for (arguments, complaint) in [
-        (vec!["create", "configmap", "settings"], "(AlreadyExists): configmaps \"settings\" already exists"),
+        (vec!["create", "configmap", "settings"], "configmaps \"settings\" already exists"),
         (vec!["get", "configmap", "absent"], "(NotFound): configmaps \"absent\" not found"),
         (vec!["get", "gadgets"], "the server doesn't have a resource type \"gadgets\""),
         (vec!["get", "configmaps", "--field-selector", "data.a=b"], "not a known field selector"),

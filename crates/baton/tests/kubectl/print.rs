@@ -139,13 +139,12 @@ fn selectors_narrow_what_is_read() {
 #[test]
 fn more_than_five_hundred_objects_come_in_chunks() {
     let kubectl = Session::new("chunks");
-    let objects: Vec<String> = (0..520)
+    let objects: String = (0..520)
         .map(|index| {
-            format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c{index:03}","labels":{{"many":"yes"}}}}}}"#)
+            format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{index:03}\n  labels: {{many: \"yes\"}}\n")
         })
         .collect();
-    let list = format!(r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#, objects.join(","));
-    kubectl.run_with(&["create", "-f", "-"], &list);
+    kubectl.run_with(&["create", "-f", "-"], &objects);
     for size in ["500", "100", "7", "0"] {
         let chunk = format!("--chunk-size={size}");
         let names = kubectl.run(&["get", "configmaps", "-l", "many=yes", &chunk, "-o", "name"]);
