@@ -56,10 +56,6 @@ impl Quantity {
         self.nanos.cmp(&other.nanos)
     }
 
-    pub(crate) fn plus(self, other: Quantity) -> Quantity {
-        Quantity { nanos: self.nanos.saturating_add(other.nanos).clamp(-LARGEST, LARGEST), ..self }
-    }
-
     /// The amount in thousandths, rounded up.
     pub(crate) fn milli(self) -> i128 {
         const NANOS_IN_MILLI: i128 = 1_000_000;
@@ -210,11 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn amounts_compare_and_add_across_suffixes() {
+    fn amounts_compare_across_suffixes() {
         let read = |text| Quantity::parse(text).expect("a number");
         assert_eq!(read("1Gi").compare(read("1024Mi")), std::cmp::Ordering::Equal);
         assert_eq!(read("1G").compare(read("1Gi")), std::cmp::Ordering::Less);
-        assert_eq!(read("500m").plus(read("0.5")).canonical(), "1");
         assert_eq!(read("0.0001").milli(), 1);
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{amount, amounts, storage};
-use crate::lookup::{at, at_mut, ensure, fields, fill, fill_zero, flag, list, list_mut, remove, set, text};
+use crate::lookup::{at, at_mut, ensure, fields, fill, fill_zero, flag, list, list_mut, set, text};
 
 const DEFAULT_MODE: i64 = 0o644;
 const LISTS_OF_CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -202,24 +202,9 @@ fn volume(volume: &mut Value) {
         }
         ensure(claim, "metadata");
     }
-    if let Some(reference) = text(volume, "image.reference").to_owned().into()
-        && let Some(image) = at_mut(volume, "image")
-    {
-        let reference: String = reference;
-        fill(image, "pullPolicy", pull_policy(&reference));
+    let policy = pull_policy(text(volume, "image.reference"));
+    if let Some(image) = at_mut(volume, "image") {
+        fill(image, "pullPolicy", policy);
     }
     storage::source(volume);
-    remove_null(volume);
-}
-
-fn remove_null(volume: &mut Value) {
-    let empty: Vec<String> = volume
-        .as_object()
-        .map(|fields| {
-            fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name.clone()).collect()
-        })
-        .unwrap_or_default();
-    for name in empty {
-        remove(volume, &name);
-    }
 }

@@ -77,7 +77,9 @@ pub(super) fn endpoints(object: &mut Value) {
 }
 
 pub(super) fn endpoint_slice(object: &mut Value) {
-    list_mut(object, "endpoints").for_each(|endpoint| drop(ensure(endpoint, "conditions")));
+    for endpoint in list_mut(object, "endpoints") {
+        ensure(endpoint, "conditions");
+    }
     for port in list_mut(object, "ports") {
         fill(port, "name", "");
         fill(port, "protocol", "TCP");

@@ -37,12 +37,11 @@ pub(super) fn replication_controller(object: &mut Value) {
     if let Some(spec) = ensure(object, "spec") {
         fill(spec, "replicas", 1);
     }
-    if let Some(labels) = labels {
-        if !has_entries(object, "spec.selector")
-            && let Some(spec) = ensure(object, "spec")
-        {
-            set(spec, "selector", labels);
-        }
+    if let Some(labels) = labels
+        && !has_entries(object, "spec.selector")
+        && let Some(spec) = ensure(object, "spec")
+    {
+        set(spec, "selector", labels);
     }
     label_like_template(object);
     pods::template(object, "spec.template");
