@@ -18,7 +18,7 @@ mod validate;
 
 use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use conflict::{ApplyError, Conflict};
 pub use managers::Operation;
@@ -30,7 +30,7 @@ use managers::{Identity, Managers, Owned};
 use set::Set;
 use typed::Type;
 
-use crate::model::{Kind, Schema};
+use crate::model::{Kind, MAX_DEPTH, Schema};
 
 /// Who owns an object's fields that nobody has claimed when it is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -53,8 +53,7 @@ pub struct Writer<'a> {
 
 /// Records in `after.metadata.managedFields` which fields a create, update or patch changed.
 ///
-/// `before` is the stored object, or for a create `None` (custom resources) or the kind's zero value (built-in kinds,
-/// whose struct fields are there before anybody sets them).
+/// `before` is the stored object; `None` for a create.
 ///
 /// Absent `managedFields` in `after` mean the old ones. An empty list, or a list of one empty entry, forgets them all.
 /// Unreadable ones are ignored, and so is whatever a write through a subresource says about them.
@@ -92,7 +91,7 @@ pub fn apply(
     force: bool,
 ) -> Result<Value, ApplyError> {
     check_config(schema, config, writer)?;
-    let nothing = Value::Object(serde_json::Map::new());
+    let nothing = Value::Object(Map::new());
     let live = live.unwrap_or(&nothing);
     let mut managers = Managers::read(managed_fields(live))
         .map_err(|why| ApplyError::Invalid(format!("failed to decode managed fields: {why}")))?;
@@ -116,23 +115,6 @@ pub fn apply(
     }
     put_managed_fields(&mut result, managers.written());
     Ok(result)
-}
-
-/// What an object of a built-in kind holds before anybody sets a field, to be the `before` of its creation.
-///
-/// Built-in kinds have fields that are always there, and setting something inside them does not make one their owner.
-/// Their definitions mark such objects with `default: {}`; lists that are always there are required.
-pub fn zero(schema: &Schema) -> Value {
-    let mut fields = serde_json::Map::new();
-    for (name, field) in &schema.properties {
-        let hollow = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
-        if field.default.as_ref().is_some_and(hollow) {
-            fields.insert(name.clone(), zero(field));
-        } else if field.kind == Some(Kind::Array) && schema.limits.required.contains(name) {
-            fields.insert(name.clone(), Value::Null);
-        }
-    }
-    Value::Object(fields)
 }
 
 /// Merges the configuration over the live object and settles ownership.
@@ -209,8 +191,36 @@ fn prune(
 
 /// What a write changed, apart from what it cannot own.
 fn changes(schema: &Schema, before: Option<&Value>, after: &Value, writer: &Writer<'_>) -> Changes {
-    let changes = compare::compare(Type::root(schema), before, after);
+    let blank = if before.is_none() { blank(schema) } else { None };
+    let changes = compare::compare(Type::root(schema), before.or(blank.as_ref()), after);
     changes.without_trees(&ignored(writer)).without(&UNOWNED)
+}
+
+/// What an object of a built-in kind holds before anybody sets a field; `None` for custom resources, which hold
+/// nothing.
+///
+/// Built-in kinds have fields that are always there, and setting something inside does not make one their owner. Their
+/// definitions mark such objects with `default: {}`, metadata among them, and lists of the sort are required. A custom
+/// resource's schema may not default metadata, which tells the two apart.
+fn blank(schema: &Schema) -> Option<Value> {
+    schema.properties.get("metadata").filter(|metadata| is_always_there(metadata))?;
+    Some(zero(schema, 0))
+}
+
+fn zero(schema: &Schema, depth: usize) -> Value {
+    let mut fields = Map::new();
+    for (name, field) in schema.properties.iter().filter(|_| depth < MAX_DEPTH) {
+        if is_always_there(field) {
+            fields.insert(name.clone(), zero(field, depth + 1));
+        } else if field.kind == Some(Kind::Array) && schema.limits.required.contains(name) {
+            fields.insert(name.clone(), Value::Null);
+        }
+    }
+    Value::Object(fields)
+}
+
+fn is_always_there(field: &Schema) -> bool {
+    field.default.as_ref().and_then(Value::as_object).is_some_and(Map::is_empty)
 }
 
 /// Gives everything that changed to the manager, and takes it from the others.

@@ -4,7 +4,7 @@
 //! stored object (without what a test cannot foresee: uid, revision, generation); `refusal` is the message and
 //! `causes` its field conflicts.
 
-use baton_schema::apply::{ApplyError, Writer, apply, track_update, zero};
+use baton_schema::apply::{ApplyError, Writer, apply, track_update};
 use baton_schema::{Reader, Schema, apply_defaults};
 use serde_json::{Value, json};
 
@@ -72,8 +72,7 @@ fn take(schema: &Schema, golden: &Value, step: &Value, before: Option<&Value>) -
     let metadata = after["metadata"].as_object_mut().expect("every object has metadata");
     metadata.remove("managedFields");
     metadata.extend(step.get("sent").map(|sent| ("managedFields".to_owned(), sent.clone())));
-    let nothing = golden.get("zero").map(|_| zero(schema));
-    track_update(schema, before.or(nothing.as_ref()), &mut after, &writer);
+    track_update(schema, before, &mut after, &writer);
     after
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_schema::apply::{ApplyError, Writer, apply, track_update, zero};
+use baton_schema::apply::{ApplyError, Writer, apply, track_update};
 use baton_schema::{Reader, Schema};
 use serde_json::{Value, json};
 
@@ -99,26 +99,40 @@ fn a_create_owns_every_field_and_the_objects_that_hold_them() {
 }
 
 #[test]
-fn structs_of_built_in_kinds_are_there_before_anybody_sets_them() {
-    let document = json!({ "type": "object", "properties": { "spec": {
+fn objects_that_are_always_there_are_nobodys_in_built_in_kinds() {
+    let document = |metadata: Value| {
+        json!({ "type": "object", "properties": { "metadata": metadata, "spec": {
         "type": "object", "default": {}, "required": ["items"], "properties": {
             "items": { "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" },
             "inner": { "type": "object", "default": {}, "properties": { "a": { "type": "integer" } } },
             "pointer": { "type": "object", "properties": { "a": { "type": "integer" } } }
         }
-    } } });
-    let schema = Reader::standalone().read(&document).expect("the schema is readable");
-    let before = zero(&schema);
-    assert_eq!(before, json!({ "spec": { "inner": {}, "items": null } }));
-
-    let mut new = object(json!({ "items": ["x"], "inner": { "a": 1 }, "pointer": { "a": 1 } }));
-    track_update(&schema, Some(&before), &mut new, &writer("me"));
-    let expected = json!({ "f:spec": {
+    } } })
+    };
+    let built_in = json!({ "f:spec": {
         "f:inner": { "f:a": {} },
         "f:items": { "v:\"x\"": {} },
         "f:pointer": { ".": {}, "f:a": {} }
     } });
-    assert_eq!(owned(&new, "me"), expected);
+    let custom = json!({ "f:spec": {
+        ".": {},
+        "f:inner": { ".": {}, "f:a": {} },
+        "f:items": { ".": {}, "v:\"x\"": {} },
+        "f:pointer": { ".": {}, "f:a": {} }
+    } });
+    let cases =
+        [(json!({ "type": "object", "default": {} }), built_in), (json!({ "type": "object" }), custom)];
+    for (metadata, expected) in cases {
+        let schema = Reader::standalone().read(&document(metadata)).expect("the schema is readable");
+        let mut new = object(json!({ "items": ["x"], "inner": { "a": 1 }, "pointer": { "a": 1 } }));
+        let unmanaged = new.clone();
+        track_update(&schema, None, &mut new, &writer("me"));
+        assert_eq!(owned(&new, "me"), expected);
+
+        let config = json!({ "apiVersion": "v1", "kind": "Thing", "metadata": { "name": "x" } });
+        let applied = apply(&schema, Some(&unmanaged), &config, &writer("me"), false).expect("no conflicts");
+        assert_eq!(owned(&applied, "before-first-apply"), expected);
+    }
 }
 
 #[test]
