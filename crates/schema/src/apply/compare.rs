@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::element::{Element, same};
 use super::fields::{self, Which};
-use super::set::Set;
+use super::set::{Node, Set};
 use super::typed::{Shape, Type};
 
 /// The paths that changed between two versions.
@@ -141,12 +141,13 @@ fn in_map(ty: Type<'_>, before: Option<&Value>, after: Option<&Value>) -> Change
         let (below, itself) = either(ty.field(name).ty, before, Some(after));
         changes.add(Element::field(name), itself, below);
     }
-    for (name, before) in old.into_iter().flatten() {
-        if new.is_none_or(|new| !new.contains_key(name)) {
-            let (below, itself) = either(ty.field(name).ty, Some(before), None);
-            changes.add(Element::field(name), itself, below);
-        }
-    }
+    let gone = old.into_iter().flatten().filter(|(name, _)| new.is_none_or(|new| !new.contains_key(*name)));
+    let gone = gone.map(|(name, before)| Node {
+        element: Element::field(name),
+        member: true,
+        children: fields::of(ty.field(name).ty, before, Which::All),
+    });
+    changes.removed = changes.removed.union(Set::from_nodes(gone.collect()));
     changes
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::element::Element;
-use super::set::Set;
+use super::set::{Node, Set};
 use super::typed::{Shape, Type};
 
 /// Which paths of an object are meant.
@@ -18,19 +18,19 @@ pub(crate) enum Which {
 
 /// The paths below a value.
 pub(crate) fn of(ty: Type<'_>, value: &Value, which: Which) -> Set {
-    let mut set = Set::default();
+    let mut nodes = Vec::new();
     match (ty.shape(value), value) {
         (Shape::Map, Value::Object(fields)) => {
-            set.reserve(fields.len());
+            nodes.reserve(fields.len());
             for (name, value) in fields {
                 let field = ty.field(name);
-                let below = of(field.ty, value, which);
+                let children = of(field.ty, value, which);
                 let member = which == Which::All || !field.named || ends_here(field.ty, value);
-                set.add(Element::field(name), member, below);
+                nodes.push(Node { element: Element::field(name), member, children });
             }
         }
         (shape @ (Shape::Set | Shape::List(_)), Value::Array(items)) => {
-            set.reserve(items.len());
+            nodes.reserve(items.len());
             let mut elements = elements(ty, shape, items).into_iter().peekable();
             while let Some((element, item)) = elements.next() {
                 // Elements that share a key cannot be owned apart.
@@ -38,13 +38,13 @@ pub(crate) fn of(ty: Type<'_>, value: &Value, which: Which) -> Set {
                 while elements.next_if(|(next, _)| *next == element).is_some() {
                     alone = false;
                 }
-                let below = if alone { of(ty.item(), item, which) } else { Set::default() };
-                set.add(element, true, below);
+                let children = if alone { of(ty.item(), item, which) } else { Set::default() };
+                nodes.push(Node { element, member: true, children });
             }
         }
         _ => {}
     }
-    set
+    Set::from_nodes(nodes)
 }
 
 /// Whether a named field is claimed itself, because nothing below it could be.

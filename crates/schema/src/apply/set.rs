@@ -37,9 +37,25 @@ impl Set {
         self.nodes
     }
 
-    /// Makes room for that many more elements.
-    pub(crate) fn reserve(&mut self, more: usize) {
-        self.nodes.reserve(more);
+    /// The set of these nodes, in whatever order they come.
+    pub(crate) fn from_nodes(mut nodes: Vec<Node>) -> Set {
+        nodes.retain(|node| node.member || !node.children.is_empty());
+        if !nodes.is_sorted_by(|a, b| a.element < b.element) {
+            // One sort, where adding them one by one could cost a move of all the others each time.
+            nodes.sort_by(|a, b| a.element.cmp(&b.element));
+            let mut distinct: Vec<Node> = Vec::with_capacity(nodes.len());
+            for node in nodes {
+                match distinct.last_mut().filter(|last| last.element == node.element) {
+                    Some(last) => {
+                        last.member |= node.member;
+                        last.children = std::mem::take(&mut last.children).union(node.children);
+                    }
+                    None => distinct.push(node),
+                }
+            }
+            nodes = distinct;
+        }
+        Set { nodes }
     }
 
     /// Adds a path element with what is below it; does nothing if that says nothing.
@@ -216,8 +232,7 @@ fn read_level(fields: &Map<String, Value>, depth: usize) -> Result<(Set, bool), 
     if depth > DEEPEST {
         return Err("fieldsV1 is nested too deeply".into());
     }
-    let mut set = Set::default();
-    set.reserve(fields.len());
+    let mut nodes = Vec::with_capacity(fields.len());
     let mut itself = false;
     for (key, value) in fields {
         if key == "." {
@@ -234,8 +249,9 @@ fn read_level(fields: &Map<String, Value>, depth: usize) -> Result<(Set, bool), 
             Value::Object(below) => read_level(below, depth + 1)?,
             _ => return Err(format!("{key} is not an object")),
         };
-        set.add(element, member, children);
+        nodes.push(Node { element, member, children });
     }
+    let set = Set::from_nodes(nodes);
     let alone = set.is_empty();
     Ok((set, itself || alone))
 }
