@@ -51,6 +51,8 @@ pub(crate) struct Custom {
     /// The apiVersion objects are stored with.
     pub(crate) storage_api_version: String,
     pub(crate) deprecation: Option<String>,
+    /// The definition is going away: nothing new may be created.
+    pub(crate) terminating: bool,
 }
 
 /// Where a custom kind keeps what `scale` shows.
@@ -244,6 +246,14 @@ impl Resource {
             }
     }
 
+    /// Whether no field but name and namespace can be selected by.
+    pub(crate) fn selects_by_name_only(&self) -> bool {
+        match &self.nature {
+            Nature::BuiltIn(kind) => kind.field_selectors().iter().all(|path| path.starts_with("metadata.")),
+            Nature::Custom(_) => false,
+        }
+    }
+
     /// Column headers of a Table.
     pub(crate) fn columns(&self) -> Vec<Value> {
         let column = |name: &str, type_: &str, format: &str, description: &str, priority: i64| {
@@ -416,7 +426,7 @@ impl Catalog {
 }
 
 /// Orders `v2` over `v1` over `v1beta2` over `v1alpha1` over anything else.
-fn version_rank(version: &str) -> (u8, u64, u64) {
+pub(crate) fn version_rank(version: &str) -> (u8, u64, u64) {
     let other = (0, 0, 0);
     let Some(rest) = version.strip_prefix('v') else { return other };
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

@@ -11,6 +11,7 @@ use crate::catalog::Resource;
 use crate::decode;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::Failure;
+use crate::object;
 use crate::read::{Chunk, Filter};
 use crate::request::{Encoding, Shape};
 use crate::rest::{Answer, Call};
@@ -75,12 +76,21 @@ fn stream(
         json!(resource.list_kind),
         json!(resource.api_version()),
     );
+    // Items of a list of built-in kinds go without their type, which the list says once.
+    let prefix = match resource.custom() {
+        None => object::type_prefix(&json!(resource.api_version()), &json!(resource.kind)),
+        Some(_) => String::new(),
+    };
     let mut records = records.into_iter().peekable();
     let mut piece = Some(head.into_bytes());
     futures::stream::iter(std::iter::from_fn(move || {
         let mut out = piece.take()?;
         while let Some(record) = records.next() {
+            let start = out.len();
             record.write_json(&mut out);
+            if !prefix.is_empty() && out[start..].starts_with(prefix.as_bytes()) {
+                out.drain(start + 1..start + prefix.len());
+            }
             if records.peek().is_some() {
                 out.push(b',');
             }

@@ -1,6 +1,6 @@
 //! From request bytes to an object: media types, strictness, and what the body must say about itself.
 
-use baton_schema::{strict, type_errors, unknown_fields};
+use baton_schema::{metadata_type_errors, strict, type_errors, unknown_fields};
 use serde_json::Value;
 
 use crate::catalog::{Nature, Resource};
@@ -111,15 +111,15 @@ pub(crate) fn settle(resource: &Resource, value: &mut Value) -> Result<Vec<Strin
                     kind.kind, kind.version, kind.kind
                 )));
             }
-            object::drop_nulls(&schema, value);
+            object::drop_empty(&schema, value);
             complaints.extend(unknown(baton_schema::prune(&schema, value)));
         }
         Nature::Custom(_) => {
             if let Some(metadata) = schema.properties.get("metadata") {
-                if let Some(message) = value.get("metadata").and_then(|meta| type_errors(metadata, meta)) {
-                    return Err(Failure::bad_request(format!("metadata: {message}")));
+                if let Some(message) = metadata_type_errors(value) {
+                    return Err(Failure::bad_request(message));
                 }
-                object::drop_nulls(metadata, &mut value["metadata"]);
+                object::drop_empty(metadata, &mut value["metadata"]);
             }
             complaints.extend(unknown(unknown_fields(&schema, value)));
             baton_schema::prune(&schema, value);

@@ -6,7 +6,9 @@ use baton_grammar::jsonpath::Path;
 use baton_schema::{Additional, FieldError, Kind as JsonKind, Reader, Schema, Validator, names, structural};
 use serde_json::{Value, json};
 
-use crate::catalog::{Catalog, Custom, CustomColumn, Nature, Resource, ScalePaths, api_version};
+use crate::catalog::{
+    Catalog, Custom, CustomColumn, Nature, Resource, ScalePaths, api_version, version_rank,
+};
 use crate::object;
 
 /// Keeps a definition until its objects are gone.
@@ -143,7 +145,11 @@ fn versions(spec: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(format!("{path}.name"), name, "must be unique"));
         }
         let schema = &version["schema"]["openAPIV3Schema"];
-        let schema_path = format!("{path}.schema.openAPIV3Schema");
+        // With one version a fault is reported where the first CRD API had the schema.
+        let schema_path = match versions.len() {
+            1 if !schema.is_null() => "spec.validation.openAPIV3Schema".to_owned(),
+            _ => format!("{path}.schema.openAPIV3Schema"),
+        };
         if schema.is_null() {
             errors.push(FieldError::required(schema_path, "schemas are required"));
         } else {
@@ -151,9 +157,9 @@ fn versions(spec: &Value) -> Vec<FieldError> {
         }
         for (index, column) in list(&version["additionalPrinterColumns"]).iter().enumerate() {
             let path = format!("{path}.additionalPrinterColumns[{index}]");
-            for field in ["name", "type", "jsonPath"] {
+            for (field, shown) in [("name", "name"), ("type", "type"), ("jsonPath", "JSONPath")] {
                 if column[field].as_str().unwrap_or_default().is_empty() {
-                    errors.push(FieldError::required(format!("{path}.{field}"), ""));
+                    errors.push(FieldError::required(format!("{path}.{shown}"), ""));
                 }
             }
             const TYPES: [&str; 5] = ["integer", "number", "string", "boolean", "date"];
@@ -165,12 +171,16 @@ fn versions(spec: &Value) -> Vec<FieldError> {
                     "must be one of boolean,date,integer,number,string",
                 ));
             }
-            if let Err(error) = Path::parse(column["jsonPath"].as_str().unwrap_or_default()) {
-                errors.push(FieldError::invalid(
-                    format!("{path}.jsonPath"),
-                    column["jsonPath"].clone(),
-                    format!("is an invalid path: {}", error.problem),
-                ));
+            let written = column["jsonPath"].as_str().unwrap_or_default();
+            let problem = match Path::parse(written) {
+                Err(error) => Some(error.problem),
+                Ok(_) if !written.starts_with('.') => Some("must begin with a dot".to_owned()),
+                Ok(_) => None,
+            };
+            if let Some(problem) = problem.filter(|_| !written.is_empty()) {
+                // Upstream writes this one field in capitals.
+                let place = format!("{path}.JSONPath");
+                errors.push(FieldError::invalid(place, written, format!("is an invalid path: {problem}")));
             }
         }
         let scale = &version["subresources"]["scale"];
@@ -272,24 +282,20 @@ fn name_conflict(definition: &Value, catalog: &Catalog) -> Option<(&'static str,
         })
     };
     let names = &spec["names"];
-    for (field, reason) in [("plural", "PluralConflict"), ("singular", "SingularConflict")] {
-        let name = names[field].as_str().unwrap_or_default();
-        if taken(name) {
-            return Some((reason, format!("{name:?} is already in use")));
-        }
-    }
-    for short in list(&names["shortNames"]).iter().filter_map(Value::as_str) {
-        if taken(short) {
-            return Some(("ShortNamesConflict", format!("{short:?} is already in use")));
-        }
-    }
-    for (field, reason) in [("kind", "KindConflict"), ("listKind", "ListKindConflict")] {
-        let name = names[field].as_str().unwrap_or_default();
-        if others.iter().any(|other| other.kind == name || other.list_kind == name) {
-            return Some((reason, format!("{name:?} is already in use")));
-        }
-    }
-    None
+    let text = |field: &str| names[field].as_str().unwrap_or_default();
+    let kind_taken = |name: &str| others.iter().any(|other| other.kind == name || other.list_kind == name);
+    let plain = [("plural", "PluralConflict"), ("singular", "SingularConflict")];
+    let kinds = [("kind", "KindConflict"), ("listKind", "ListKindConflict")];
+    let short = list(&names["shortNames"]).iter().filter_map(Value::as_str);
+    // Of several conflicts the last one is told.
+    plain
+        .map(|(field, reason)| taken(text(field)).then(|| (reason, text(field))))
+        .into_iter()
+        .chain(short.map(|name| taken(name).then_some(("ShortNamesConflict", name))))
+        .chain(kinds.map(|(field, reason)| kind_taken(text(field)).then(|| (reason, text(field)))))
+        .flatten()
+        .last()
+        .map(|(reason, name)| (reason, format!("{name:?} is already in use")))
 }
 
 /// The resources an established definition adds, one for each served version.
@@ -338,10 +344,11 @@ fn resource(definition: &Value, version: &Value, storage_version: &str) -> Optio
         storage_api_version: api_version(group, storage_version),
         deprecation: (version["deprecated"] == true).then(|| {
             version["deprecationWarning"].as_str().map_or_else(
-                || format!("{group}/{} {} is deprecated", text(&version["name"]), text(&names["kind"])),
+                || deprecation(spec, &text(&version["name"]), &text(&names["kind"])),
                 str::to_owned,
             )
         }),
+        terminating: object::is_terminating(definition),
     };
     Some(Resource {
         group: group.to_owned(),
@@ -356,6 +363,20 @@ fn resource(definition: &Value, version: &Value, storage_version: &str) -> Optio
         storage: object::name(definition).into(),
         nature: Nature::Custom(Box::new(custom)),
     })
+}
+
+/// The warning of a version that gives none of its own: points at the best version that is not deprecated.
+fn deprecation(spec: &Value, version: &str, kind: &str) -> String {
+    let group = spec["group"].as_str().unwrap_or_default();
+    let better = list(&spec["versions"])
+        .iter()
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .filter_map(|other| other["name"].as_str())
+        .max_by_key(|name| version_rank(name));
+    match better {
+        Some(better) => format!("{group}/{version} {kind} is deprecated; use {group}/{better} {kind}"),
+        None => format!("{group}/{version} {kind} is deprecated"),
+    }
 }
 
 fn columns(version: &Value) -> Vec<CustomColumn> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::catalog::Resource;
 use crate::clock::stamp;
 use crate::cluster::{Core, DEFINITIONS};
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 use crate::object::{self, FOREGROUND, ORPHAN};
 use crate::write::{is_held_namespace, key, storage};
 use crate::{definitions, request::Query};
@@ -44,6 +44,12 @@ pub(crate) enum Deleted {
     Pending(Value),
 }
 
+const DELETE_OPTIONS: Subject<'static> =
+    Subject { group: "meta.k8s.io", resource: "DeleteOptions", name: "" };
+
+/// Namespaces every cluster needs.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
 impl DeleteOptions {
     /// Reads a `DeleteOptions` object; the query fills what the body leaves open.
     pub(crate) fn read(body: &Value, query: &Query) -> Result<DeleteOptions, Failure> {
@@ -58,10 +64,13 @@ impl DeleteOptions {
             None => query.has("orphanDependents").then(|| query.flag("orphanDependents")),
         };
         let propagation = match (policy.as_deref(), orphan) {
-            (Some(_), Some(_)) => {
-                return Err(Failure::bad_request(
-                    "orphanDependents and propagationPolicy cannot be both set",
-                ));
+            (Some(policy), Some(_)) => {
+                let error = baton_schema::FieldError::invalid(
+                    "propagationPolicy",
+                    policy,
+                    "orphanDependents and deletionPropagation cannot be both set",
+                );
+                return Err(Failure::invalid(DELETE_OPTIONS, &[error]));
             }
             (Some("Background"), None) | (None, Some(false)) => Some(Propagation::Background),
             (Some("Foreground"), None) => Some(Propagation::Foreground),
@@ -73,9 +82,7 @@ impl DeleteOptions {
                     other,
                     &["Foreground", "Background", "Orphan"],
                 );
-                let subject =
-                    crate::failure::Subject { group: "meta.k8s.io", resource: "DeleteOptions", name: "" };
-                return Err(Failure::invalid(subject, &[error]));
+                return Err(Failure::invalid(DELETE_OPTIONS, &[error]));
             }
         };
         let dry_run = body["dryRun"].as_array().is_some_and(|all| all.iter().any(|value| value == "All"))
@@ -99,6 +106,9 @@ impl Core {
         name: &str,
         options: &DeleteOptions,
     ) -> Result<Deleted, Failure> {
+        if &*resource.storage == "namespaces" && IMMORTAL.contains(&name) {
+            return Err(Failure::forbidden(resource.subject(name), "this namespace may not be deleted"));
+        }
         loop {
             let key = key(resource, namespace, name);
             let Some(record) = self.store.get(&key) else {

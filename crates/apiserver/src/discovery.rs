@@ -35,6 +35,15 @@ fn go_architecture() -> &'static str {
     }
 }
 
+/// `/healthz` and its kin: whoever can answer is well.
+pub(crate) fn health(uri: &http::Uri) -> Answer {
+    if !uri.query().unwrap_or_default().contains("verbose") {
+        return Answer::text("ok");
+    }
+    let name = uri.path().trim_matches('/').split('/').next().unwrap_or_default();
+    Answer::text(format!("[+]ping ok\n[+]store ok\n{name} check passed\n"))
+}
+
 pub(crate) fn root() -> Answer {
     let paths = [
         "/api",

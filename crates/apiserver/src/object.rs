@@ -1,5 +1,6 @@
 //! Reading and writing the parts of an object that every kind has.
 
+use baton_schema::{Additional, Schema};
 use baton_store::{Body, Record};
 use serde_json::{Map, Value};
 
@@ -92,9 +93,10 @@ pub(crate) fn read(record: &Record) -> Value {
 pub(crate) fn to_body(object: &Value) -> Body {
     let mut json = Vec::with_capacity(512);
     let mut splice_at = 0;
-    json.push(b'{');
+    json.extend_from_slice(type_prefix(&object["apiVersion"], &object["kind"]).as_bytes());
+    let typed = |key: &str| matches!(key, "apiVersion" | "kind");
     let mut first = true;
-    for (key, value) in object.as_object().into_iter().flatten() {
+    for (key, value) in object.as_object().into_iter().flatten().filter(|(key, _)| !typed(key)) {
         if !first {
             json.push(b',');
         }
@@ -126,6 +128,11 @@ pub(crate) fn to_body(object: &Value) -> Body {
     Body::new(json, splice_at)
 }
 
+/// How every stored object begins, so that a list can leave the type of its items out without reading them.
+pub(crate) fn type_prefix(api_version: &Value, kind: &Value) -> String {
+    format!("{{\"apiVersion\":{api_version},\"kind\":{kind},")
+}
+
 fn write_json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     serde_json::to_writer(out, value).expect("writing a JSON value to memory cannot fail");
 }
@@ -149,29 +156,41 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         })
 }
 
-/// Go decodes `null` as "not there": drops nulls from everything but opaque parts.
-pub(crate) fn drop_nulls(schema: &baton_schema::Schema, value: &mut Value) {
-    use baton_schema::Additional;
+/// Drops what a Go struct would not write back: nulls, and lists and maps that are empty and optional. An empty struct
+/// (`emptyDir: {}`) says something and stays, and so does everything in opaque parts.
+pub(crate) fn drop_empty(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(fields) => {
             if schema.preserve_unknown && schema.properties.is_empty() {
                 return;
             }
-            fields.retain(|_, field| !field.is_null());
             for (name, field) in fields.iter_mut() {
                 if let Some(child) = schema.properties.get(name) {
-                    drop_nulls(child, field);
+                    drop_empty(child, field);
                 } else if let Additional::Typed(child) = &schema.additional {
-                    drop_nulls(child, field);
+                    drop_empty(child, field);
                 }
             }
+            fields.retain(|name, field| match schema.properties.get(name) {
+                _ if field.is_null() => false,
+                Some(child) => !is_empty_collection(child, field) || schema.limits.required.contains(name),
+                None => true,
+            });
         }
         Value::Array(items) => {
             if let Some(child) = &schema.items {
-                items.iter_mut().for_each(|item| drop_nulls(child, item));
+                items.iter_mut().for_each(|item| drop_empty(child, item));
             }
         }
         _ => {}
+    }
+}
+
+fn is_empty_collection(schema: &Schema, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty() && matches!(schema.additional, Additional::Typed(_)),
+        _ => false,
     }
 }
 

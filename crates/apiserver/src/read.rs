@@ -42,9 +42,13 @@ impl Filter {
                 .map_err(|error| Failure::bad_request(format!("unable to parse field selector: {error}")))?,
         };
         if let Some(term) = fields.terms.iter().find(|term| !resource.selectable(&term.path)) {
-            return Err(Failure::bad_request(match resource.custom() {
-                Some(_) => format!("field label not supported: {}", term.path),
-                None => format!("field label {:?} not supported for {}", term.path, resource.kind),
+            let path = &term.path;
+            return Err(Failure::bad_request(if resource.selects_by_name_only() {
+                format!(
+                    "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
+            } else {
+                format!("field label not supported: {path}")
             }));
         }
         if let Some(name) = name {
@@ -113,7 +117,7 @@ impl Freshness {
             None => None,
             Some(text) => Some(text.parse::<u64>().map_err(|_| {
                 Failure::bad_request(format!(
-                    "resourceVersion: Invalid value: {text:?}: must be a whole number"
+                    "invalid resource version: resourceVersion: Invalid value: {text:?}: must be a whole number"
                 ))
             })?),
         };

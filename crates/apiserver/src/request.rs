@@ -47,6 +47,8 @@ pub(crate) struct ResourcePath {
     pub(crate) resource: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// The deprecated way to ask for a watch: `/api/v1/watch/…`.
+    pub(crate) watch: bool,
 }
 
 /// Reads a path; `None` where no API has such paths.
@@ -74,6 +76,10 @@ pub(crate) fn target(path: &str) -> Option<Target> {
 }
 
 fn resource_path(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        rest => (false, rest),
+    };
     // `/namespaces/a/finalize` and `/namespaces/a/status` are subresources of the namespace, not resources in it.
     let (namespace, rest) = match rest {
         ["namespaces", namespace, resource, rest @ ..]
@@ -96,6 +102,7 @@ fn resource_path(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
         resource: resource.to_owned(),
         name: name.map(str::to_owned),
         subresource,
+        watch,
     }))
 }
 

@@ -154,7 +154,7 @@ impl Cluster {
         let (parts, body) = request.into_parts();
         let target = request::target(parts.uri.path()).ok_or_else(Failure::no_such_path)?;
         if target == Target::Health {
-            return Ok((Answer::text("ok"), Encoding::Json));
+            return Ok((discovery::health(&parts.uri), Encoding::Json));
         }
         let user = parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin);
         // OpenAPI is asked for in its own media types; what it is served as does not depend on the wish.
@@ -173,7 +173,7 @@ impl Cluster {
         };
         let encoding = representation.encoding;
         let answer = match target {
-            Target::Health => Answer::text("ok"),
+            Target::Health => discovery::health(&parts.uri),
             Target::Root => discovery::root(),
             Target::Version => discovery::version(),
             Target::Discovery(document) => discovery::answer(&call, &document)?,
@@ -201,10 +201,11 @@ async fn resource(call: Call, path: ResourcePath) -> Result<Answer, Failure> {
 }
 
 async fn dispatch(call: Call, resource: Arc<Resource>, path: ResourcePath) -> Result<Answer, Failure> {
-    let ResourcePath { namespace, name, subresource, .. } = path;
+    let ResourcePath { namespace, name, subresource, watch, .. } = path;
+    let watch = watch || call.query.flag("watch");
     match (name, subresource) {
         (None, _) => match call.method.as_str() {
-            "GET" if call.query.flag("watch") => collections::watch(&call, resource, namespace, None),
+            "GET" if watch => collections::watch(&call, resource, namespace, None),
             "GET" => collections::list(&call, &resource, namespace.as_deref()),
             "POST" if resource.namespaced && namespace.is_none() => Err(Failure::method_not_allowed()),
             "POST" => objects::create(&call, &resource, namespace.as_deref().unwrap_or_default()).await,
@@ -217,7 +218,7 @@ async fn dispatch(call: Call, resource: Arc<Resource>, path: ResourcePath) -> Re
         (Some(name), None) => {
             let namespace = namespace.unwrap_or_default();
             match call.method.as_str() {
-                "GET" if call.query.flag("watch") => {
+                "GET" if watch => {
                     let within = resource.namespaced.then_some(namespace);
                     collections::watch(&call, resource, within, Some(&name))
                 }

@@ -2,6 +2,7 @@
 //!
 //! Whoever gets in owns the cluster, so every access question about the caller is answered yes.
 
+use baton_schema::FieldError;
 use serde_json::{Value, json};
 
 use crate::catalog::Resource;
@@ -16,6 +17,9 @@ pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) 
     }
     let document = decode::document(call.content_type(), &call.body)?;
     let (mut review, _) = decode::accept(resource, document)?;
+    if let Some(error) = question_error(resource, &review) {
+        return Err(Failure::invalid(resource.kind_subject(""), &[error]));
+    }
     let user = json!({"username": call.user.name, "groups": call.user.groups});
     review["status"] = match resource.kind.as_str() {
         "SelfSubjectAccessReview" => json!({"allowed": true, "reason": "the caller owns this cluster"}),
@@ -31,6 +35,22 @@ pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) 
         other => return Err(Failure::internal(format!("{other} is not answered"))),
     };
     Ok(Answer::ok(review).created())
+}
+
+/// An access review asks about one thing.
+fn question_error(resource: &Resource, review: &Value) -> Option<FieldError> {
+    if !resource.kind.ends_with("AccessReview") {
+        return None;
+    }
+    let asked = |field: &str| !review["spec"][field].is_null();
+    let one = asked("resourceAttributes") != asked("nonResourceAttributes");
+    (!one).then(|| {
+        FieldError::invalid(
+            "spec.resourceAttributes",
+            review["spec"]["resourceAttributes"].clone(),
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        )
+    })
 }
 
 /// Others have the rights of their groups; only the owners' group has any here.

@@ -212,7 +212,12 @@ impl Frames {
                         return Some(error(&too_old(at, &compacted)));
                     }
                 },
-                () = tokio::time::sleep_until(self.deadline) => return None,
+                () = tokio::time::sleep_until(self.deadline) => {
+                    // The last word of a watch is how far it got.
+                    let revision = watch.position();
+                    self.watch = None;
+                    return self.request.bookmarks.then(|| self.bookmark(revision, false));
+                }
                 () = tokio::time::sleep_until(bookmark_at), if self.request.bookmarks => {
                     let revision = watch.position();
                     self.next_bookmark = Instant::now() + BOOKMARK_EVERY;

@@ -12,6 +12,9 @@ use crate::cluster::{Core, DEFINITIONS};
 use crate::failure::Failure;
 use crate::{definitions, object};
 
+/// Keeps a claim while Pods use it.
+pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+
 /// How often a write without a resourceVersion is tried again when others write the same object.
 const ATTEMPTS: usize = 16;
 
@@ -97,23 +100,27 @@ impl Core {
         proposal: Proposal,
         options: &WriteOptions,
     ) -> Result<Written, Failure> {
-        let (mut object, applied) = match proposal {
+        let (mut wanted, applied) = match proposal {
             Proposal::Object(object) => (object, false),
             Proposal::Applied(object) => (object, true),
         };
-        let generate =
-            object::name(&object).is_empty().then(|| object::meta_text(&object, "generateName").to_owned());
-        if resource.namespaced {
-            object::set_meta(&mut object, "namespace", namespace);
-            self.admit_to_namespace(resource, namespace, &object)?;
+        if resource.custom().is_some_and(|custom| custom.terminating) {
+            return Err(Failure::method_not_allowed());
         }
-        self.stamp_new(&mut object);
-        resource.fill_defaults(&mut object);
-        resource.prepare_create(&mut object);
+        let prefix = object::meta_text(&wanted, "generateName").to_owned();
+        let generate = object::name(&wanted).is_empty() && !prefix.is_empty();
+        if resource.namespaced {
+            object::set_meta(&mut wanted, "namespace", namespace);
+            self.admit_to_namespace(resource, namespace, &wanted)?;
+        }
+        self.stamp_new(&mut wanted);
         for _ in 0..ATTEMPTS {
-            if let Some(prefix) = generate.as_deref().filter(|prefix| !prefix.is_empty()) {
-                object::set_meta(&mut object, "name", generated_name(prefix, &self.identities.suffix()));
+            let mut object = wanted.clone();
+            if generate {
+                object::set_meta(&mut object, "name", generated_name(&prefix, &self.identities.suffix()));
             }
+            resource.fill_defaults(&mut object);
+            resource.prepare_create(&mut object);
             self.fill_derived(resource, &mut object, None)?;
             let errors = self.check(resource, &object, None);
             if !errors.is_empty() {
@@ -137,7 +144,7 @@ impl Core {
             };
             match self.commit(resource, write).await {
                 Ok(record) => return Ok(Written::Stored(record)),
-                Err(CommitError::Conflict { .. }) if generate.is_some() => {}
+                Err(CommitError::Conflict { .. }) if generate => self.give_back(resource, &object),
                 Err(CommitError::Conflict { .. }) => {
                     self.give_back(resource, &object);
                     return Err(Failure::already_exists(resource.subject(object::name(&object))));
@@ -145,7 +152,7 @@ impl Core {
                 Err(error) => return Err(storage(error)),
             }
         }
-        Err(Failure::already_exists(resource.subject(object::name(&object))))
+        Err(Failure::already_exists(resource.subject(&prefix)))
     }
 
     /// Makes a new version of an object out of the present one. `propose` is asked again when another writer was
@@ -273,6 +280,9 @@ impl Core {
         if &*resource.storage == DEFINITIONS {
             definitions::fill_defaults(object);
             definitions::fill_status(object, &self.catalog(), &self.clock.stamp());
+        }
+        if &*resource.storage == "persistentvolumeclaims" && old.is_none() {
+            object::set_finalizer(object, CLAIM_PROTECTION, true);
         }
         if &*resource.storage == "services"
             && old.is_none_or(|old| old["spec"]["type"] != object["spec"]["type"])

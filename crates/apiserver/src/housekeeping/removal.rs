@@ -1,19 +1,20 @@
 //! Finishing what is going away: a namespace once it is empty, a definition once its objects are gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_store::{Change, Event, Key, Page};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::catalog::Resource;
 use crate::cluster::{Core, DEFINITIONS};
 use crate::definitions::CLEANUP;
 use crate::delete::DeleteOptions;
 use crate::object;
-use crate::write::{Part, Proposal, WriteOptions};
+use crate::write::{CLAIM_PROTECTION, Part, Proposal, WriteOptions};
 
 const MANAGER: &str = "namespace-controller";
+const CLAIMS: &str = "persistentvolumeclaims";
 
 /// Follows the history for ever.
 pub(crate) async fn run(core: Arc<Core>) {
@@ -22,7 +23,7 @@ pub(crate) async fn run(core: Arc<Core>) {
         let Ok(mut watch) = core.store.watch("", None, revision) else { continue };
         let mut remover =
             Remover { core: core.clone(), namespaces: BTreeSet::new(), definitions: BTreeSet::new() };
-        for storage in ["namespaces", DEFINITIONS] {
+        for storage in ["namespaces", DEFINITIONS, CLAIMS] {
             for record in core.everything(storage) {
                 remover.consider(&record).await;
             }
@@ -45,7 +46,7 @@ impl Remover {
     async fn observe(&mut self, event: &Event) {
         let key = &event.record.key;
         if event.change != Change::Deleted {
-            if matches!(&*key.resource, "namespaces" | DEFINITIONS) {
+            if matches!(&*key.resource, "namespaces" | DEFINITIONS | CLAIMS) {
                 self.consider(&event.record).await;
             } else if self.namespaces.contains(&*key.namespace) && event.change == Change::Added {
                 // Let in by a request that looked just before the namespace began to go.
@@ -62,6 +63,11 @@ impl Remover {
                 self.core.refresh_definition(&key.name);
             }
             storage => {
+                if storage == "pods" {
+                    for claim in self.names(CLAIMS, Some(&key.namespace)) {
+                        self.release_claim(&claim).await;
+                    }
+                }
                 if self.definitions.contains(storage) && self.core.store.count(storage) == 0 {
                     self.finish_definition(&storage.to_owned()).await;
                 }
@@ -78,7 +84,9 @@ impl Remover {
             return;
         }
         let name = record.key.name.to_string();
-        if &*record.key.resource == DEFINITIONS {
+        if &*record.key.resource == CLAIMS {
+            self.release_claim(&record.key).await;
+        } else if &*record.key.resource == DEFINITIONS {
             if object::has_finalizer(&found, CLEANUP) && self.definitions.insert(name.clone()) {
                 self.empty_definition(&name).await;
             }
@@ -119,8 +127,42 @@ impl Remover {
                 self.delete(&resource, &key).await;
             }
         }
-        if self.is_empty(namespace) {
-            self.finish_namespace(namespace).await;
+        match self.remains(namespace) {
+            remains if remains.is_empty() => self.finish_namespace(namespace).await,
+            remains => self.tell(namespace, &remains).await,
+        }
+    }
+
+    /// What is left in a namespace: each resource with its objects.
+    fn remains(&self, namespace: &str) -> Vec<(String, Vec<Value>)> {
+        let page = |storage: &str| self.core.store.list(storage, Some(namespace), Page::default());
+        self.namespaced()
+            .iter()
+            .filter_map(|resource| {
+                let records = page(&resource.storage).map(|listing| listing.records).unwrap_or_default();
+                let objects: Vec<Value> = records.iter().map(|record| object::read(record)).collect();
+                (!objects.is_empty()).then(|| (resource.storage.to_string(), objects))
+            })
+            .collect()
+    }
+
+    /// Says in the namespace's status what it waits for.
+    async fn tell(&self, namespace: &str, remains: &[(String, Vec<Value>)]) {
+        let Some(resource) = self.core.catalog().find("", "v1", "namespaces") else { return };
+        let conditions = removal_conditions(remains, &self.core.clock.stamp());
+        let options = WriteOptions::internal(MANAGER);
+        let outcome = self
+            .core
+            .modify(&resource, "", namespace, Part::Status, &options, |current| {
+                let mut next = current.clone();
+                next["status"]["conditions"] = conditions.clone().into();
+                Ok(Proposal::Object(next))
+            })
+            .await;
+        if let Err(failure) = outcome
+            && failure.reason != "NotFound"
+        {
+            tracing::warn!(namespace, "cannot say what remains: {}", failure.message);
         }
     }
 
@@ -178,6 +220,40 @@ impl Remover {
         }
     }
 
+    /// Lets a terminating claim go once no Pod uses it.
+    async fn release_claim(&self, key: &Key) {
+        let Some(record) = self.core.store.get(key) else { return };
+        let claim = object::read(&record);
+        if !object::is_terminating(&claim) || !object::has_finalizer(&claim, CLAIM_PROTECTION) {
+            return;
+        }
+        let uses = |pod: &Value| {
+            let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+            let finished = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            !finished
+                && volumes.clone().any(|volume| volume["persistentVolumeClaim"]["claimName"] == *key.name)
+        };
+        let pods = self.names("pods", Some(&key.namespace));
+        if pods.iter().filter_map(|pod| self.core.store.get(pod)).any(|pod| uses(&object::read(&pod))) {
+            return;
+        }
+        let Some(resource) = self.core.catalog().by_storage(CLAIMS) else { return };
+        let options = WriteOptions::internal(MANAGER);
+        let outcome = self
+            .core
+            .modify(&resource, &key.namespace, &key.name, Part::Other(""), &options, |current| {
+                let mut next = current.clone();
+                object::set_finalizer(&mut next, CLAIM_PROTECTION, false);
+                Ok(Proposal::Object(next))
+            })
+            .await;
+        if let Err(failure) = outcome
+            && failure.reason != "NotFound"
+        {
+            tracing::warn!(namespace = %key.namespace, name = %key.name, "cannot release the claim: {}", failure.message);
+        }
+    }
+
     async fn delete(&self, resource: &Resource, key: &Key) {
         let outcome = self.core.delete(resource, &key.namespace, &key.name, &DeleteOptions::default()).await;
         if let Err(failure) = outcome
@@ -186,4 +262,36 @@ impl Remover {
             tracing::warn!(resource = %key.resource, name = %key.name, "cannot delete: {}", failure.message);
         }
     }
+}
+
+/// The conditions of a namespace that is not empty yet.
+fn removal_conditions(remains: &[(String, Vec<Value>)], now: &str) -> Vec<Value> {
+    let content: Vec<String> = remains
+        .iter()
+        .map(|(storage, objects)| format!("{storage} has {} resource instances", objects.len()))
+        .collect();
+    let mut finalizers: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in remains.iter().flat_map(|(_, objects)| objects) {
+        for finalizer in object::finalizers(object) {
+            *finalizers.entry(finalizer).or_default() += 1;
+        }
+    }
+    let held: Vec<String> =
+        finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+    let condition = |type_: &str, status: bool, reason: &str, message: String| {
+        json!({
+            "type": type_, "status": if status { "True" } else { "False" }, "reason": reason, "message": message,
+            "lastTransitionTime": now,
+        })
+    };
+    let content = format!("Some resources are remaining: {}", content.join(", "));
+    let held_message = match held.is_empty() {
+        true => "All content-preserving finalizers finished".to_owned(),
+        false => format!("Some content in the namespace has finalizers remaining: {}", held.join(", ")),
+    };
+    let held_reason = if held.is_empty() { "ContentHasNoFinalizers" } else { "SomeFinalizersRemain" };
+    vec![
+        condition("NamespaceContentRemaining", true, "SomeResourcesRemain", content),
+        condition("NamespaceFinalizersRemaining", !held.is_empty(), held_reason, held_message),
+    ]
 }

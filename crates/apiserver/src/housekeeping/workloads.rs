@@ -241,7 +241,12 @@ impl Simulator {
                 let resource = self.resource(&target)?;
                 let change =
                     |current: &Value| Ok(Proposal::Object(baton_schema::patch::merge(current, &patch)));
-                self.modify(&resource, &target, Part::Main, &options, change).await?;
+                // A controller notes things on a Deployment through its status, so that its generation stays.
+                let metadata_only =
+                    patch.as_object().is_some_and(|fields| fields.keys().all(|key| key == "metadata"));
+                let noting = target.kind == Kind::Deployment && metadata_only;
+                let part = if noting { Part::Status } else { Part::Main };
+                self.modify(&resource, &target, part, &options, change).await?;
             }
             Action::Status { target, status } => {
                 let resource = self.resource(&target)?;
