@@ -100,7 +100,7 @@ pub fn apply(
     }
 
     let again = (writer.manager == client_side::MANAGER && !force).then(|| managers.clone());
-    let (mut result, managers) = match (lay(schema, live, config, managers, writer, force), again) {
+    let laid = match (lay(schema, live, config, managers, writer, force), again) {
         (Err(ApplyError::Conflicts(conflicts)), Some(managers)) => {
             let left = client_side::unexplained(schema, live, conflicts, writer);
             if !left.is_empty() {
@@ -110,14 +110,20 @@ pub fn apply(
         }
         (outcome, _) => outcome?,
     };
+    let mut result = match laid {
+        Some((mut result, managers)) => {
+            put_managed_fields(&mut result, managers.written());
+            result
+        }
+        None => live.clone(),
+    };
     if writer.manager == client_side::MANAGER {
         client_side::refresh_annotation(&mut result, config);
     }
-    put_managed_fields(&mut result, managers.written());
     Ok(result)
 }
 
-/// Merges the configuration over the live object and settles ownership.
+/// Merges the configuration over the live object and settles ownership; `None` if that changes neither.
 fn lay(
     schema: &Schema,
     live: &Value,
@@ -125,14 +131,19 @@ fn lay(
     mut managers: Managers,
     writer: &Writer<'_>,
     force: bool,
-) -> Result<(Value, Managers), ApplyError> {
+) -> Result<Option<(Value, Managers)>, ApplyError> {
     let ty = Type::root(schema);
     let ignored = ignored(writer);
     reconcile::with_schema(ty, &mut managers);
     let applier = Identity::new(writer.manager, Operation::Apply, writer.api_version, writer.subresource);
     let last = managers.all.remove(&applier);
     let claimed = fields::of(ty, config, Which::Claimed).without_trees(&ignored);
+    let fields = claimed.clone().without(&UNOWNED);
     let merged = merge::merge(ty, live, config);
+    let as_before = |last: &Owned| last.fields == fields && last.api_version == writer.api_version;
+    if last.as_ref().is_some_and(as_before) && same(live, &merged) {
+        return Ok(None);
+    }
     let pruned = prune(ty, &merged, &managers, &claimed, last.as_ref().map(|last| &last.fields));
     let result = pruned.as_ref().unwrap_or(&merged);
 
@@ -148,7 +159,6 @@ fn lay(
     }
     managers.dispossess(&[&changed, &changes.removed]);
 
-    let fields = claimed.without(&UNOWNED);
     // Time tells when the object last changed by this manager's hand, not when it last looked.
     let time = match same(live, result) {
         true => last.and_then(|last| last.time),
@@ -157,9 +167,9 @@ fn lay(
     if !fields.is_empty() {
         managers.all.insert(applier, Owned { api_version: writer.api_version.to_owned(), fields, time });
     }
-    let Some(mut pruned) = pruned else { return Ok((merged, managers)) };
+    let Some(mut pruned) = pruned else { return Ok(Some((merged, managers))) };
     merge::drop_hollowed(ty, &merged, &mut pruned);
-    Ok((pruned, managers))
+    Ok(Some((pruned, managers)))
 }
 
 /// Takes out what the manager applied last time, does not apply now, and nobody else owns; `None` if there is nothing
