@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use baton_grammar::jsonpath::Path;
 use baton_kinds::{Column, Kind, Subresource};
-use baton_schema::{FieldError, Schema, Validator};
+use baton_schema::{FieldError, Schema, Validator, names};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -204,23 +204,29 @@ impl Resource {
     }
 
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        match &self.nature {
-            Nature::BuiltIn(kind) => kind.validate(object, old),
-            Nature::Custom(custom) => {
-                let meta = &object["metadata"];
-                let mut errors = baton_schema::names::validate_object_meta(
-                    meta,
-                    self.namespaced,
-                    baton_schema::names::dns1123_subdomain,
-                    "metadata",
-                );
-                if let Some(old) = old {
-                    errors.extend(baton_schema::names::validate_object_meta_update(meta, &old["metadata"]));
-                }
-                errors.extend(custom.validator.validate(object, old));
-                errors
-            }
+        let meta = &object["metadata"];
+        let name_rule = match &self.nature {
+            Nature::BuiltIn(kind) => kind.name_rule(),
+            Nature::Custom(_) => names::dns1123_subdomain,
+        };
+        let mut errors = names::validate_object_meta(meta, self.namespaced, name_rule, "metadata");
+        if let Some(old) = old {
+            errors.extend(names::validate_object_meta_update(meta, &old["metadata"]));
         }
+        match &self.nature {
+            Nature::BuiltIn(kind) => {
+                errors.extend(names::validate_finalizers_qualified(meta, "metadata"));
+                errors.extend(kind.validate(object, old));
+            }
+            Nature::Custom(custom) => errors.extend(custom.validator.validate(object, old)),
+        }
+        let mut seen = Vec::new();
+        errors.retain(|error| {
+            let new = !seen.contains(error);
+            seen.push(error.clone());
+            new
+        });
+        errors
     }
 
     /// The value a field selector compares with; an error names a field that cannot be selected by.

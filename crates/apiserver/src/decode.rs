@@ -99,6 +99,16 @@ pub(crate) fn accept(resource: &Resource, document: Document) -> Result<(Value, 
     Ok((value, complaints))
 }
 
+/// Checks that an apply configuration is of the resource. What it says beyond the schema is for apply to refuse.
+pub(crate) fn accept_config(
+    resource: &Resource,
+    document: Document,
+) -> Result<(Value, Vec<String>), Failure> {
+    let Document { mut value, complaints } = document;
+    identify(resource, &mut value)?;
+    Ok((value, complaints))
+}
+
 /// Brings a value into the shape of its kind: JSON types, nulls, unknown fields. Returns complaints.
 pub(crate) fn settle(resource: &Resource, value: &mut Value) -> Result<Vec<String>, Failure> {
     let schema = resource.schema();

@@ -188,7 +188,7 @@ async fn apply(
     }
     let document = decode::Document { value: config, complaints: duplicates };
     let complaints;
-    (config, complaints) = decode::accept(resource, document)?;
+    (config, complaints) = decode::accept_config(resource, document)?;
     let warnings = judge(validation, complaints)
         .map_err(|text| Failure::bad_request(format!("strict decoding error: {text}")))?;
     if !object::meta(&config, "managedFields").is_null() {
