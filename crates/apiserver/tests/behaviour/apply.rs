@@ -38,6 +38,22 @@ pub(crate) async fn create_and_update_record_their_manager(world: &World) {
     );
 }
 
+/// A struct that is always there is nobody's; its fields, its maps, its lists and what is optional are.
+pub(crate) async fn a_manager_owns_fields_not_structs(world: &World) {
+    let path = format!("{}?fieldManager=maker&dryRun=All", world.in_group("/apis/apps/v1", "deployments"));
+    let made = world.post(&path, &deployment("web", 0)).await.created();
+    let spec = &owned_by(&made, "maker")["fieldsV1"]["f:spec"];
+    assert!(spec.get(".").is_none(), "{spec}");
+    assert!(spec["f:template"].get(".").is_none(), "{spec}");
+    assert_eq!(
+        spec["f:strategy"],
+        json!({"f:rollingUpdate": {".": {}, "f:maxSurge": {}, "f:maxUnavailable": {}}, "f:type": {}})
+    );
+    assert_eq!(spec["f:template"]["f:metadata"], json!({"f:labels": {".": {}, "f:app": {}}}));
+    let containers = &spec["f:template"]["f:spec"]["f:containers"];
+    assert!(containers["k:{\"name\":\"main\"}"].get(".").is_some(), "{containers}");
+}
+
 pub(crate) async fn an_apply_that_changes_nothing_keeps_the_version(world: &World) {
     let path = world.core("configmaps/settings");
     let wanted = config_map("settings", json!({}));

@@ -69,6 +69,11 @@ pub(crate) async fn bad_delete_options_are_refused(world: &World) {
         "{status}"
     );
     world.delete_with(&path, &json!({"propagationPolicy": "Sideways"})).await.fails(422, "Invalid");
+    world
+        .delete_with(&path, &json!({"kind": "ConfigMap", "apiVersion": "v1"}))
+        .await
+        .fails(400, "BadRequest");
+    world.delete(&format!("{path}?gracePeriodSeconds=soon")).await.fails(400, "BadRequest");
     world.call("DELETE", &path, &[("content-type", "application/json")], "{").await.fails(400, "BadRequest");
     world.get(&path).await.ok();
 }

@@ -71,6 +71,17 @@ pub(crate) async fn a_continue_token_excludes_a_version(world: &World) {
     reply.fails_saying(400, "BadRequest", &["resource version", "continue"]);
 }
 
+pub(crate) async fn options_that_exclude_each_other_are_refused(world: &World) {
+    let path = world.core("secrets");
+    for (query, field) in [
+        ("sendInitialEvents=true", "sendInitialEvents"),
+        ("resourceVersion=1&resourceVersionMatch=Exact&continue=abc", "resourceVersionMatch"),
+    ] {
+        let status = world.get(&format!("{path}?{query}")).await.fails(422, "Invalid");
+        assert!(crate::world::cause_fields(&status).contains(&field), "{status}");
+    }
+}
+
 pub(crate) async fn label_selectors_of_every_form(world: &World) {
     world.config_map("a", json!({"tier": "web", "env": "dev", "set": "l"})).await;
     world.config_map("b", json!({"tier": "db", "env": "prod", "set": "l"})).await;

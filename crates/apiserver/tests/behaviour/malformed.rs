@@ -151,6 +151,7 @@ pub(crate) async fn invalid_query_parameters_are_a_bad_request(world: &World) {
         "labelSelector=!!",
         "fieldSelector=nonsense",
         "continue=garbage",
+        "timeoutSeconds=soon",
     ] {
         let reply = world.get(&format!("{}?{query}", world.core("configmaps"))).await;
         reply.fails(400, "BadRequest");

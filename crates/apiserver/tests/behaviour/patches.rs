@@ -114,6 +114,20 @@ pub(crate) async fn a_patch_cannot_rename(world: &World) {
     assert!(matches!(reply.code, 409 | 422), "{}", reply.code);
 }
 
+pub(crate) async fn a_patch_cannot_change_the_kind(world: &World) {
+    let made = world.config_map("settings", json!({})).await;
+    let path = world.core("configmaps/settings");
+    for patch in [
+        json!({"kind": "Secret"}),
+        json!({"apiVersion": "v9"}),
+        json!({"data": "text"}),
+        json!({"data": {"key": 7}}),
+    ] {
+        world.patch(&path, MERGE_PATCH, &patch).await.fails(422, "Invalid");
+    }
+    assert_eq!(world.get(&path).await.ok(), made);
+}
+
 pub(crate) async fn a_patch_is_validated_as_a_whole(world: &World) {
     world.config_map("settings", json!({})).await;
     let path = world.core("configmaps/settings");
