@@ -169,11 +169,13 @@ pub(crate) async fn rules_are_evaluated(world: &World) {
 pub(crate) async fn a_rule_that_does_not_compile_is_refused(world: &World) {
     let group = group(world);
     let mut schema = schema_of(json!({"size": {"type": "integer"}}));
-    schema["properties"]["spec"]["x-kubernetes-validations"] = json!([{"rule": "self.size >"}]);
-    let status = world.post(crate::world::CRDS, &widget_crd(&group, schema)).await.fails(422, "Invalid");
-    let field = "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule";
-    let other = "spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule";
-    assert!(cause_fields(&status).iter().any(|found| *found == field || *found == other), "{status}");
+    for rule in ["self.size >", "self.absent == 1", "self.size", "self.size == 'text'"] {
+        schema["properties"]["spec"]["x-kubernetes-validations"] = json!([{"rule": rule}]);
+        let status =
+            world.post(crate::world::CRDS, &widget_crd(&group, schema.clone())).await.fails(422, "Invalid");
+        let end = "openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule";
+        assert!(cause_fields(&status).iter().any(|found| found.ends_with(end)), "{rule}: {status}");
+    }
 }
 
 pub(crate) async fn keyed_lists_are_unique_and_owned_by_key(world: &World) {
@@ -259,6 +261,37 @@ pub(crate) async fn a_stricter_schema_spares_what_does_not_change(world: &World)
     world.patch(&path, MERGE_PATCH, &json!({"spec": {"color": "red"}})).await.ok();
     world.patch(&path, MERGE_PATCH, &json!({"spec": {"size": 2}})).await.fails(422, "Invalid");
     world.patch(&path, MERGE_PATCH, &json!({"spec": {"size": 6}})).await.ok();
+}
+
+pub(crate) async fn the_type_of_a_custom_object_cannot_change(world: &World) {
+    let (path, api_version) = installed(world, json!({"size": {"type": "integer"}})).await;
+    let mut wrong = widget(&api_version, "a", json!({}));
+    wrong["kind"] = json!("Gadget");
+    let reply = world.post(&path, &wrong).await;
+    assert!(matches!(reply.code, 400 | 422), "{}", reply.code);
+    let made = world.post(&path, &widget(&api_version, "a", json!({"size": 1}))).await.created();
+    let reply = world.patch(&format!("{path}/a"), MERGE_PATCH, &json!({"kind": "Gadget"})).await;
+    assert!(matches!(reply.code, 400 | 422), "{}", reply.code);
+    assert_eq!(world.get(&format!("{path}/a")).await.ok(), made);
+}
+
+pub(crate) async fn whole_numbers_are_integers_however_written(world: &World) {
+    let (path, api_version) =
+        installed(world, json!({"size": {"type": "integer"}, "ratio": {"type": "number"}})).await;
+    let body = format!(
+        r#"{{"apiVersion":"{api_version}","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":3.0,"ratio":2.50}}}}"#
+    );
+    let made = world.call("POST", &path, &[("content-type", crate::world::JSON)], body).await.created();
+    assert_eq!(made["spec"].to_string(), r#"{"ratio":2.5,"size":3}"#);
+}
+
+pub(crate) async fn undeclared_fields_are_not_applied(world: &World) {
+    let (path, api_version) = installed(world, json!({"size": {"type": "integer"}})).await;
+    let wanted = widget(&api_version, "a", json!({"size": 1, "odd": 2}));
+    let reply = world.patch(&format!("{path}/a?fieldManager=first"), APPLY_PATCH, &wanted).await;
+    assert!(reply.code >= 400, "{}", reply.code);
+    assert!(text(&reply.json(), "/message").contains(".spec.odd: field not declared in schema"));
+    world.get(&format!("{path}/a")).await.fails(404, "NotFound");
 }
 
 async fn installed(world: &World, spec: Value) -> (String, String) {

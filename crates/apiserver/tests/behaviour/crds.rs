@@ -278,7 +278,7 @@ pub(crate) async fn invalid_definitions_are_refused(world: &World) {
     // the end of the path is compared.
     let good = widget_crd(&group, widget_schema());
     type Spoil = fn(&mut Value);
-    let cases: [(&str, Spoil); 9] = [
+    let cases: [(&str, Spoil); 14] = [
         ("metadata.name", |crd| crd["metadata"]["name"] = json!("gadgets.example")),
         ("spec.group", |crd| crd["spec"]["group"] = json!("")),
         ("spec.scope", |crd| crd["spec"]["scope"] = json!("Planetary")),
@@ -291,6 +291,16 @@ pub(crate) async fn invalid_definitions_are_refused(world: &World) {
         ("openAPIV3Schema.properties[spec].type", |crd| {
             let spec = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
             spec.as_object_mut().expect("a schema").remove("type");
+        }),
+        ("spec.names.shortNames[0]", |crd| crd["spec"]["names"]["shortNames"] = json!(["Short"])),
+        ("spec.names.listKind", |crd| crd["spec"]["names"]["listKind"] = json!("Widget")),
+        ("spec.preserveUnknownFields", |crd| crd["spec"]["preserveUnknownFields"] = json!(true)),
+        ("selectableFields[0].jsonPath", |crd| {
+            crd["spec"]["versions"][0]["selectableFields"] = json!([{"jsonPath": ".spec.absent"}]);
+        }),
+        ("metadata.annotations[api-approved.kubernetes.io]", |crd| {
+            crd["spec"]["group"] = json!("behaviour.k8s.io");
+            crd["metadata"]["name"] = json!("widgets.behaviour.k8s.io");
         }),
         ("additionalPrinterColumns[0].JSONPath", |crd| {
             crd["spec"]["versions"][0]["additionalPrinterColumns"][0]["jsonPath"] = json!("spec.size");
