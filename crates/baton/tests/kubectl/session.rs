@@ -4,7 +4,7 @@ use std::{
     env, fs,
     io::{BufRead as _, BufReader, Read, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError, Weak, mpsc},
     thread,
     time::{Duration, Instant},
@@ -111,17 +111,7 @@ impl Session {
         thread::spawn(move || stdin.write_all(input.as_bytes()));
         let stdout = read_all(child.stdout.take().expect("piped"));
         let stderr = read_all(child.stderr.take().expect("piped"));
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            if let Some(status) = child.try_wait().expect("the child can be waited for") {
-                break status;
-            }
-            if Instant::now() > deadline {
-                let _ = child.kill();
-                panic!("kubectl {} has not ended after {PATIENCE:?}", arguments.join(" "));
-            }
-            thread::sleep(LOOK_EVERY);
-        };
+        let status = wait_for(&mut child, &arguments.join(" "));
         let text = |reader: thread::JoinHandle<String>| reader.join().expect("a reader does not panic");
         Outcome { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
     }
@@ -192,6 +182,13 @@ impl Running {
             }
         }
     }
+
+    /// Waits for the end, which must be a success.
+    #[track_caller]
+    pub(crate) fn succeeds(mut self) {
+        let status = wait_for(&mut self.child, "that was started");
+        assert!(status.success(), "{status}");
+    }
 }
 
 impl Drop for Running {
@@ -252,6 +249,21 @@ impl Drop for Cluster {
             let _ = server.kill();
             let _ = server.wait();
         }
+    }
+}
+
+#[track_caller]
+fn wait_for(child: &mut Child, arguments: &str) -> ExitStatus {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().expect("the child can be waited for") {
+            return status;
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("kubectl {arguments} has not ended after {PATIENCE:?}");
+        }
+        thread::sleep(LOOK_EVERY);
     }
 }
 
