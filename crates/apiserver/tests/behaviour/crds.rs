@@ -154,6 +154,23 @@ pub(crate) async fn custom_objects_are_applied_by_schema(world: &World) {
     assert_eq!(status["message"], "Apply failed with 1 conflict: conflict with \"first\": .spec.size");
 }
 
+pub(crate) async fn empty_labels_are_left_out(world: &World) {
+    let w = widgets(world).await;
+    let mut wanted = widget(&w.api_version, "a", json!({"size": 1}));
+    wanted["metadata"]["labels"] = json!({});
+    wanted["metadata"]["annotations"] = json!({});
+    let made = world.post(&w.path, &wanted).await.created();
+    let path = format!("{}/a", w.path);
+    wanted["spec"]["size"] = json!(2);
+    let applied = world.apply(&path, "first", "&force=true", &wanted).await.ok();
+    let patch = json!({"metadata": {"labels": {}}, "spec": {"size": 3}});
+    let patched = world.patch(&path, MERGE_PATCH, &patch).await.ok();
+    for object in [made, applied, patched] {
+        assert!(object["metadata"].get("labels").is_none(), "{object}");
+        assert!(object["metadata"].get("annotations").is_none(), "{object}");
+    }
+}
+
 pub(crate) async fn discovery_announces_the_kind(world: &World) {
     let w = widgets(world).await;
     let path = format!("/apis/{}/v1", w.group);

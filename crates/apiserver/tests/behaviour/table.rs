@@ -214,6 +214,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(crds::custom_updates_need_a_version),
         case!(crds::strategic_patches_are_for_built_in_kinds),
         case!(crds::custom_objects_are_applied_by_schema),
+        case!(crds::empty_labels_are_left_out),
         case!(crds::discovery_announces_the_kind),
         case!(crds::deleting_the_definition_removes_its_objects),
         case!(crds::versions_convert_by_name_only),
