@@ -41,8 +41,8 @@ pub(crate) struct Custom {
     /// The user's schema with `apiVersion`, `kind` and `metadata` put in.
     pub(crate) schema: Arc<Schema>,
     pub(crate) validator: Validator,
-    /// `openAPIV3Schema` as given, for OpenAPI.
-    pub(crate) document: Value,
+    /// Changes with the definition.
+    pub(crate) generation: i64,
     pub(crate) status: bool,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) columns: Vec<CustomColumn>,

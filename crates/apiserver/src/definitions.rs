@@ -323,13 +323,12 @@ fn resource(definition: &Value, version: &Value, storage_version: &str) -> Optio
     let group = spec["group"].as_str()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let texts = |value: &Value| list(value).iter().map(text).collect();
-    let document = version["schema"]["openAPIV3Schema"].clone();
-    let own = Reader::standalone().read(&document).ok()?;
+    let own = Reader::standalone().read(&version["schema"]["openAPIV3Schema"]).ok()?;
     let scale = &version["subresources"]["scale"];
     let custom = Custom {
         schema: with_type_and_metadata(&own),
         validator: Validator::new(own).ok()?,
-        document,
+        generation: object::meta_number(definition, "generation").unwrap_or_default(),
         status: !version["subresources"]["status"].is_null(),
         scale: scale.is_object().then(|| ScalePaths {
             spec: text(&scale["specReplicasPath"]),

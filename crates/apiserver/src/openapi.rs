@@ -1,21 +1,27 @@
 //! OpenAPI v3: an index and one document per group and version, so that `kubectl explain`, `apply` and `diff` know the
-//! schemas. Version 2 is not served: clients that look for it fall back to version 3.
+//! schemas. Version 2 is a document without definitions.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use baton_store::Key;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Resource};
+use crate::cluster::{Core, DEFINITIONS};
 use crate::definitions::OBJECT_META;
 use crate::failure::Failure;
+use crate::object;
 use crate::rest::{Answer, Call};
 
 pub(crate) fn answer(call: &Call, path: &str) -> Result<Answer, Failure> {
     let catalog = call.core.catalog();
+    if path == "v2" {
+        return Ok(version_2(call));
+    }
     if path == "v3" {
         return Ok(Answer::ok(index(&catalog)));
     }
@@ -34,9 +40,29 @@ pub(crate) fn answer(call: &Call, path: &str) -> Result<Answer, Failure> {
         return Err(Failure::no_such_path());
     }
     if served.iter().all(|resource| resource.custom().is_none()) {
-        return Ok(Answer::json(built_in(&group, &version, &served)));
+        return Ok(Answer::json(built_in(&call.core, &group, &version, &served)));
     }
-    Ok(Answer::ok(document(&group, &version, &served)))
+    Ok(Answer::ok(document(&call.core, &group, &version, &served)))
+}
+
+/// kubectl validates a `List` by version 2, which it takes only as protobuf. A document without definitions tells it to
+/// leave validation to the server, where it belongs.
+fn version_2(call: &Call) -> Answer {
+    const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    let accept =
+        call.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !accept.contains("proto-openapi.spec.v2") {
+        let info = json!({"title": "Kubernetes", "version": "unversioned"});
+        return Answer::ok(json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
+    }
+    // Fields of a gnostic Document: 1 swagger, 2 info (1 title, 2 version), 8 paths, 9 definitions.
+    let field = |number: u8, content: &[u8]| {
+        let length = u8::try_from(content.len()).expect("every part of this document is short");
+        [&[number << 3 | 2, length], content].concat()
+    };
+    let info = [field(1, b"Kubernetes"), field(2, b"unversioned")].concat();
+    let document = [field(1, b"2.0"), field(2, &info), field(8, b""), field(9, b"")].concat();
+    Answer::json(document.into()).typed(PROTOBUF)
 }
 
 fn index(catalog: &Catalog) -> Value {
@@ -60,14 +86,14 @@ fn fingerprint(catalog: &Catalog, group: &str, version: &str) -> u64 {
     for resource in catalog.resources().iter().filter(|r| r.group == group && r.version == version) {
         resource.plural.hash(&mut hasher);
         if let Some(custom) = resource.custom() {
-            custom.document.to_string().hash(&mut hasher);
+            custom.generation.hash(&mut hasher);
         }
     }
     hasher.finish()
 }
 
 /// Documents of built-in groups never change, so each is written once.
-fn built_in(group: &str, version: &str, served: &[Arc<Resource>]) -> Bytes {
+fn built_in(core: &Core, group: &str, version: &str, served: &[Arc<Resource>]) -> Bytes {
     type Documents = Mutex<BTreeMap<(String, String), Bytes>>;
     static WRITTEN: OnceLock<Documents> = OnceLock::new();
     let written = WRITTEN.get_or_init(Documents::default);
@@ -75,12 +101,12 @@ fn built_in(group: &str, version: &str, served: &[Arc<Resource>]) -> Bytes {
     if let Some(document) = written.lock().get(&key) {
         return document.clone();
     }
-    let bytes = Bytes::from(document(group, version, served).to_string());
+    let bytes = Bytes::from(document(core, group, version, served).to_string());
     written.lock().insert(key, bytes.clone());
     bytes
 }
 
-fn document(group: &str, version: &str, served: &[Arc<Resource>]) -> Value {
+fn document(core: &Core, group: &str, version: &str, served: &[Arc<Resource>]) -> Value {
     let mut schemas = match baton_kinds::openapi(group, version)["components"]["schemas"].take() {
         Value::Object(schemas) => schemas,
         _ => Map::new(),
@@ -97,8 +123,8 @@ fn document(group: &str, version: &str, served: &[Arc<Resource>]) -> Value {
     let mut paths = Map::new();
     for resource in served {
         let definition = definition_name(resource);
-        if let Some(custom) = resource.custom() {
-            schemas.insert(definition.clone(), custom_definition(resource, &custom.document));
+        if resource.custom().is_some() {
+            schemas.insert(definition.clone(), custom_definition(core, resource));
         }
         let base =
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
@@ -142,8 +168,20 @@ fn definition_name(resource: &Resource) -> String {
     }
 }
 
-fn custom_definition(resource: &Resource, document: &Value) -> Value {
-    let mut definition = document.clone();
+/// The schema as its definition gives it. It is read when asked for: descriptions are most of it, and kubectl is the only
+/// one who wants them.
+fn custom_definition(core: &Core, resource: &Resource) -> Value {
+    let stored = core.store.get(&Key::new(DEFINITIONS, "", &*resource.storage));
+    let mut crd = stored.map(|record| object::read(&record)).unwrap_or_default();
+    let version = crd["spec"]["versions"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .find(|version| version["name"] == resource.version.as_str());
+    let mut definition = version
+        .map(|version| version["schema"]["openAPIV3Schema"].take())
+        .filter(Value::is_object)
+        .unwrap_or_else(|| json!({"type": "object"}));
     if definition["properties"].is_null() {
         definition["properties"] = json!({});
     }

@@ -11,8 +11,6 @@ use serde_json::{Map, Value};
 /// One node of a structural schema.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
-    /// Text for `kubectl explain`.
-    pub description: Option<String>,
     /// The JSON type; `None` accepts any.
     pub kind: Option<Kind>,
     /// Whether `null` is a value of its own here.
@@ -192,17 +190,24 @@ pub struct Reader<'a> {
     definitions: Option<&'a Map<String, Value>>,
     read: HashMap<String, Arc<Schema>>,
     open: Vec<String>,
+    /// Nodes by what they say.
+    shared: HashMap<String, Arc<Schema>>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader for documents without references (custom resources).
     pub fn standalone() -> Reader<'static> {
-        Reader { definitions: None, read: HashMap::new(), open: Vec::new() }
+        Reader { definitions: None, read: HashMap::new(), open: Vec::new(), shared: HashMap::new() }
     }
 
     /// A reader that looks `$ref`s up by their last path segment.
     pub fn with_definitions(definitions: &'a Map<String, Value>) -> Self {
-        Reader { definitions: Some(definitions), read: HashMap::new(), open: Vec::new() }
+        Reader {
+            definitions: Some(definitions),
+            read: HashMap::new(),
+            open: Vec::new(),
+            shared: HashMap::new(),
+        }
     }
 
     /// Reads one schema document.
@@ -253,7 +258,12 @@ impl<'a> Reader<'a> {
         if schema.int_or_string {
             schema.kind = None;
         }
-        Ok(Arc::new(schema))
+        Ok(self.share(schema))
+    }
+
+    /// Nodes that say the same are held once: a custom kind may repeat a whole template a dozen times.
+    fn share(&mut self, schema: Schema) -> Arc<Schema> {
+        self.shared.entry(identity(&schema)).or_insert_with(|| Arc::new(schema)).clone()
     }
 
     fn keyword(
@@ -271,7 +281,6 @@ impl<'a> Reader<'a> {
         let number = || value.as_f64().ok_or_else(bad);
         let limits = &mut schema.limits;
         match keyword {
-            "description" => schema.description = Some(text()?),
             "type" => read_type(schema, value).ok_or_else(bad)?,
             "nullable" => schema.nullable |= flag()?,
             "properties" => {
@@ -357,7 +366,7 @@ impl<'a> Reader<'a> {
         {
             let named = self.reference(name, path, depth)?;
             let outer = std::mem::replace(schema, (*named).clone());
-            schema.description = outer.description.or(schema.description.take());
+
             schema.default = outer.default.or(schema.default.take());
             schema.nullable |= outer.nullable;
             if outer.patch != PatchStrategy::default() {
@@ -372,6 +381,38 @@ impl<'a> Reader<'a> {
     fn nodes(&mut self, parts: &[Value], path: &str, depth: usize) -> Result<Vec<Arc<Schema>>, SchemaError> {
         parts.iter().map(|part| self.node(part, path, depth + 1)).collect()
     }
+}
+
+/// A text that two nodes share only if they say the same. Children have been shared before, so their addresses stand
+/// for them.
+fn identity(schema: &Schema) -> String {
+    use std::fmt::Write;
+    let mut alone = schema.clone();
+    let mut text = String::new();
+    let mut child = |label: &str, node: &Arc<Schema>| {
+        write!(text, "{label}={:p};", Arc::as_ptr(node)).expect("writing to a String cannot fail");
+    };
+    for (name, node) in std::mem::take(&mut alone.properties) {
+        child(&format!("{name:?}"), &node);
+    }
+    if let Additional::Typed(node) = &alone.additional {
+        child("*", node);
+    }
+    alone.additional = match alone.additional {
+        Additional::Typed(_) => Additional::Closed,
+        other => other,
+    };
+    for (label, nodes) in [
+        ("items", alone.items.take().into_iter().collect()),
+        ("all", std::mem::take(&mut alone.all_of)),
+        ("any", std::mem::take(&mut alone.any_of)),
+        ("one", std::mem::take(&mut alone.one_of)),
+        ("not", alone.not.take().into_iter().collect::<Vec<_>>()),
+    ] {
+        nodes.iter().for_each(|node| child(label, node));
+    }
+    write!(text, "{alone:?}").expect("writing to a String cannot fail");
+    text
 }
 
 fn reference_name(fields: &Map<String, Value>) -> Option<&str> {
