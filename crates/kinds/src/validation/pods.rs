@@ -34,9 +34,10 @@ pub(super) fn template_with(
     restart_policies: &[&str],
     claims: &[&str],
 ) {
-    let Some(template) = at(object, path) else { return required(errors, path, "") };
-    labels(errors, &format!("{path}.labels"), at(template, "metadata.labels"));
     let none = Value::Null;
+    // A template nobody wrote is an empty one, which lacks what an empty one lacks.
+    let template = at(object, path).unwrap_or(&none);
+    labels(errors, &format!("{path}.labels"), at(template, "metadata.labels"));
     let spec = at(template, "spec").unwrap_or(&none);
     pod_spec(errors, &format!("{path}.spec"), spec, restart_policies, claims);
 }

@@ -240,7 +240,7 @@ fn job_spec(errors: &mut Errors, object: &Value, spec: &Value, path: &str) {
     let template = format!("{path}.template");
     let policies = &["Always", "OnFailure", "Never"];
     pods::template_with(errors, object, &template, policies, &[]);
-    if text(spec, "template.spec.restartPolicy") == "Always" {
+    if matches!(text(spec, "template.spec.restartPolicy"), "" | "Always") {
         required(errors, &format!("{template}.spec.restartPolicy"), "valid values: \"OnFailure\", \"Never\"");
     }
 }
