@@ -1,0 +1,29 @@
+# `make help` lists what there is.
+
+CARGO ?= cargo
+SHELL := /bin/bash
+
+.DEFAULT_GOAL := help
+.PHONY: help build up test bench lint fmt
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## release binary at target/release/baton
+	$(CARGO) build --release --locked -p baton
+
+up: build ## a control plane and three simulated clusters on this machine
+	target/release/baton up $(ARGS)
+
+test: lint ## format, lints and every test
+	$(CARGO) test --workspace --locked
+
+bench: ## what the embedded API does per second, and in how much memory
+	$(CARGO) bench --locked -p baton --bench api -- --bench
+
+lint: ## format and lints, warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format the code
+	$(CARGO) fmt --all
