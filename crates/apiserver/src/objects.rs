@@ -397,7 +397,7 @@ fn scale_view(resource: &Resource, object: &Value, paths: &ScalePaths) -> Value 
         Value::Object(fields)
             if fields.contains_key("matchLabels") || fields.contains_key("matchExpressions") =>
         {
-            Selector::from_object(selector).map(|selector| selector_text(&selector)).unwrap_or_default()
+            Selector::from_object(selector).map(|selector| selector.to_string()).unwrap_or_default()
         }
         // A ReplicationController's selector is a plain map.
         Value::Object(fields) => {
@@ -426,30 +426,6 @@ fn scale_view(resource: &Resource, object: &Value, paths: &ScalePaths) -> Value 
         "spec": {"replicas": number(&paths.spec)},
         "status": status,
     })
-}
-
-fn selector_text(selector: &Selector) -> String {
-    use baton_grammar::labels::Test;
-    let joined = |values: &std::collections::BTreeSet<String>| {
-        values.iter().map(String::as_str).collect::<Vec<_>>().join(",")
-    };
-    let parts: Vec<String> = selector
-        .requirements
-        .iter()
-        .map(|requirement| {
-            let key = &requirement.key;
-            match &requirement.test {
-                Test::In(values) if values.len() == 1 => format!("{key}={}", joined(values)),
-                Test::In(values) => format!("{key} in ({})", joined(values)),
-                Test::NotIn(values) => format!("{key} notin ({})", joined(values)),
-                Test::Exists => key.clone(),
-                Test::DoesNotExist => format!("!{key}"),
-                Test::GreaterThan(bound) => format!("{key}>{bound}"),
-                Test::LessThan(bound) => format!("{key}<{bound}"),
-            }
-        })
-        .collect();
-    parts.join(",")
 }
 
 fn at_path<'a>(object: &'a Value, path: &str) -> &'a Value {

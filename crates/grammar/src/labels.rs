@@ -4,6 +4,7 @@
 //! post-selector does not.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -26,6 +27,10 @@ pub struct Requirement {
 /// What a requirement asks of a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
+    /// Present, with this value.
+    Equals(String),
+    /// Absent, or with another value.
+    NotEquals(String),
     /// Present, with one of these values.
     In(BTreeSet<String>),
     /// Absent, or with none of these values.
@@ -85,7 +90,7 @@ impl Selector {
         if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
             for (key, value) in labels {
                 let value = value.as_str().unwrap_or_default().to_owned();
-                requirements.push(Requirement { key: key.clone(), test: Test::In(BTreeSet::from([value])) });
+                requirements.push(Requirement { key: key.clone(), test: Test::Equals(value) });
             }
         }
         for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
@@ -101,6 +106,37 @@ impl Selector {
             requirements.push(Requirement { key: text("key").to_owned(), test });
         }
         Ok(Selector { requirements })
+    }
+}
+
+/// The text form, by key, as Kubernetes prints it: what [`Selector::parse`] reads.
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut requirements: Vec<&Requirement> = self.requirements.iter().collect();
+        requirements.sort_by(|left, right| left.key.cmp(&right.key));
+        for (place, requirement) in requirements.into_iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        let joined =
+            |values: &BTreeSet<String>| values.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+        match &self.test {
+            Test::Equals(value) => write!(f, "{key}={value}"),
+            Test::NotEquals(value) => write!(f, "{key}!={value}"),
+            Test::In(values) => write!(f, "{key} in ({})", joined(values)),
+            Test::NotIn(values) => write!(f, "{key} notin ({})", joined(values)),
+            Test::Exists => write!(f, "{key}"),
+            Test::DoesNotExist => write!(f, "!{key}"),
+            Test::GreaterThan(bound) => write!(f, "{key}>{bound}"),
+            Test::LessThan(bound) => write!(f, "{key}<{bound}"),
+        }
     }
 }
 
@@ -122,6 +158,8 @@ impl Test {
     pub fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|text| text.parse::<i64>().ok());
         match self {
+            Test::Equals(wanted) => value == Some(wanted.as_str()),
+            Test::NotEquals(unwanted) => value != Some(unwanted.as_str()),
             Test::In(values) => value.is_some_and(|value| values.contains(value)),
             Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
             Test::Exists => value.is_some(),
@@ -186,11 +224,11 @@ impl Parser {
             None | Some(Token::Sign(",")) => Test::Exists,
             Some(Token::Sign("=" | "==")) => {
                 self.at += 1;
-                Test::In(BTreeSet::from([self.value()?]))
+                Test::Equals(self.value()?)
             }
             Some(Token::Sign("!=")) => {
                 self.at += 1;
-                Test::NotIn(BTreeSet::from([self.value()?]))
+                Test::NotEquals(self.value()?)
             }
             Some(Token::Sign(">")) => {
                 self.at += 1;
@@ -310,6 +348,16 @@ mod tests {
         ] {
             assert_eq!(picks(selector, &labels), expected, "{selector}");
         }
+    }
+
+    #[test]
+    fn selectors_print_in_the_order_of_their_keys_and_read_back() {
+        let text = "a=1,b!=2,c in (x),d notin (y,z),e,!f,g>1,h<2";
+        let selector = Selector::parse(text).expect("valid");
+        assert_eq!(selector.to_string(), text);
+        let backwards: Vec<Requirement> = selector.requirements.into_iter().rev().collect();
+        assert_eq!(Selector { requirements: backwards }.to_string(), text);
+        assert_eq!(Selector::default().to_string(), "");
     }
 
     #[test]

@@ -16,9 +16,6 @@ use crate::Kind;
 use crate::age::since;
 use crate::lookup::{at, fields, int, text};
 
-pub(crate) use selectors::map_text;
-pub use selectors::selector_text;
-
 /// One column of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {

@@ -10,7 +10,7 @@ mod events;
 mod fields;
 mod lifecycle;
 mod lookup;
-pub mod names;
+mod names;
 mod openapi;
 pub mod protobuf;
 mod quality;
@@ -20,7 +20,7 @@ mod schemas;
 mod validation;
 
 pub use age::human_age;
-pub use columns::{Column, selector_text};
+pub use columns::Column;
 pub use events::{event_to_core, event_to_new};
 pub use openapi::openapi;
 pub use registry::{Kind, Subresource, Verbs, all, find, find_kind};

@@ -2,10 +2,6 @@
 
 mod table;
 
-use serde_json::Value;
-
-use crate::columns::{map_text, selector_text};
-
 /// A built-in kind.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -62,8 +58,7 @@ impl Verbs {
 pub enum Subresource {
     /// `status`: the same object, of which only the status is written.
     Status,
-    /// `scale`: an `autoscaling/v1 Scale` over three fields of the object. [`Kind::scale_selector`] renders the
-    /// selector.
+    /// `scale`: an `autoscaling/v1 Scale` over three fields of the object.
     Scale {
         /// Path of the wanted count.
         spec: &'static str,
@@ -134,18 +129,6 @@ impl Kind {
     /// The name objects are stored under. `events.k8s.io` and core Events share one.
     pub fn resource(&self) -> &'static str {
         self.resource
-    }
-
-    /// The selector of an object's scale, in one line; empty where the kind has none.
-    pub fn scale_selector(&self, object: &Value) -> String {
-        if !self.subresources.iter().any(|known| matches!(known, Subresource::Scale { .. })) {
-            return String::new();
-        }
-        match (self.plural, object.pointer("/spec/selector")) {
-            ("replicationcontrollers", Some(_)) => map_text(object, "spec.selector"),
-            (_, Some(selector)) => selector_text(selector),
-            _ => String::new(),
-        }
     }
 
     /// Whether `status` is written through its own path.

@@ -1,6 +1,7 @@
 //! What is wrong with an object, in Kubernetes' words.
 //!
-//! Metadata other than the name is the same for every kind, custom ones included, and is not looked at here.
+//! Metadata is judged the same way for every kind, custom ones included ([`baton_schema::names::validate_object_meta`], by
+//! [`Kind::name_rule`]), and is not looked at here.
 
 mod access;
 mod checks;
@@ -16,20 +17,12 @@ use baton_schema::FieldError;
 use serde_json::Value;
 
 use crate::Kind;
-use crate::lookup::{at, text};
-use crate::names;
-use checks::{Errors, invalid};
+use checks::Errors;
 
 impl Kind {
-    /// What is wrong with an object that is created (`old` is `None`) or updated, after defaults were filled in.
+    /// What is wrong with the content of an object that is created (`old` is `None`) or updated, after defaults were filled in.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        let name = text(object, "metadata.name");
-        if !name.is_empty() && old.is_none() {
-            for wrong in self.name_rule()(name) {
-                invalid(&mut errors, "metadata.name", name, wrong);
-            }
-        }
         self.validate_content(&mut errors, object, old);
         errors
     }
@@ -45,7 +38,7 @@ impl Kind {
             ("apps", "daemonsets") => workloads::daemon_set(errors, object, old),
             ("apps", "controllerrevisions") => workloads::revision(errors, object, old),
             ("batch", "jobs") => workloads::job(errors, object, old),
-            ("batch", "cronjobs") => workloads::cron_job(errors, object, old),
+            ("batch", "cronjobs") => workloads::cron_job(errors, object),
             ("autoscaling", _) => workloads::autoscaler(errors, object),
             ("policy", _) => workloads::disruption_budget(errors, object),
             ("", "services") => network::service(errors, object, old),

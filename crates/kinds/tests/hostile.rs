@@ -206,7 +206,6 @@ fn look_at(kind: &baton_kinds::Kind, object: &Value, old: &Value) {
     let mut status = object.clone();
     kind.prepare_status(&mut status, old);
     kind.validate(object, Some(old));
-    kind.scale_selector(object);
     for path in kind.field_selectors() {
         assert!(kind.field_value(object, path).is_some());
     }

@@ -15,7 +15,8 @@ const KEY_NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const KEY_NAME_TEXT: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 const LABEL_LONGEST: usize = 63;
-const SUBDOMAIN_LONGEST: usize = 253;
+/// Most bytes of a subdomain, and of names with the same limit.
+pub const SUBDOMAIN_LONGEST: usize = 253;
 
 /// Most bytes all annotations of an object may take together.
 pub const ANNOTATIONS_LARGEST: usize = 256 * 1024;
@@ -45,6 +46,19 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
             &format!("{LABEL}(\\.{LABEL})*"),
             &["example.com"],
+        ));
+    }
+    wrong
+}
+
+/// An RFC 1123 subdomain behind `*.`: hosts of Ingresses.
+pub fn wildcard_dns1123_subdomain(value: &str) -> Vec<String> {
+    let mut wrong = longer_than(value, SUBDOMAIN_LONGEST);
+    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+        wrong.push(pattern_text(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+            &format!("\\*\\.{LABEL}(\\.{LABEL})*"),
+            &["*.example.com"],
         ));
     }
     wrong
@@ -345,7 +359,8 @@ fn complaints(path: &str, value: &str, messages: Vec<String>) -> Vec<FieldError>
     messages.into_iter().map(|message| FieldError::invalid(path, value, message)).collect()
 }
 
-fn longer_than(value: &str, longest: usize) -> Vec<String> {
+/// The complaint about a value of too many bytes.
+pub fn longer_than(value: &str, longest: usize) -> Vec<String> {
     if value.len() > longest {
         vec![format!("must be no more than {longest} characters")]
     } else {
@@ -353,7 +368,8 @@ fn longer_than(value: &str, longest: usize) -> Vec<String> {
     }
 }
 
-fn pattern_text(message: &str, pattern: &str, examples: &[&str]) -> String {
+/// The complaint about a value that does not match a pattern.
+pub fn pattern_text(message: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }

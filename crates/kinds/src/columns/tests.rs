@@ -127,8 +127,10 @@ fn selectors_read_as_users_write_them() {
         {"key": "d", "operator": "NotIn", "values": ["z"]},
         {"key": "e", "operator": "Exists"},
         {"key": "f", "operator": "DoesNotExist"}]});
-    assert_eq!(selector_text(&selector), "a=1,b=2,c in (x,y),d notin (z),e,!f");
-    assert_eq!(selector_text(&json!({})), "");
+    let shown = |selector: Value| selectors::selector(&json!({"spec": selector}), "spec");
+    assert_eq!(shown(selector), "a=1,b=2,c in (x,y),d notin (z),e,!f");
+    assert_eq!(shown(json!({})), "<none>");
+    assert_eq!(shown(json!({"matchExpressions": [{"key": "a", "operator": "Is"}]})), "<error>");
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use baton_schema::{FieldError, Problem};
+use baton_schema::{FieldError, Problem, names};
 use serde_json::{Value, json};
 
 use super::checks::{
     Errors, forbidden, immutable, invalid, named, not_negative, obeys, one_of, present, required,
 };
 use crate::lookup::{annotation, at, fields, flag, int, list, text};
-use crate::names;
+use crate::names::config_key;
 
 /// Most bytes of values one ConfigMap or Secret may hold.
 const LARGEST: usize = 1 << 20;
@@ -19,7 +19,7 @@ pub(super) fn config_map(errors: &mut Errors, object: &Value, old: Option<&Value
     let mut size = 0;
     for (key, value) in fields(object, "data").into_iter().flatten() {
         let path = format!("data[{key}]");
-        obeys(errors, &path, key, names::config_key);
+        obeys(errors, &path, key, config_key);
         if fields(object, "binaryData").is_some_and(|binary| binary.contains_key(key)) {
             invalid(errors, &path, key.as_str(), "duplicate of key present in binaryData");
         }
@@ -27,7 +27,7 @@ pub(super) fn config_map(errors: &mut Errors, object: &Value, old: Option<&Value
     }
     for (key, value) in fields(object, "binaryData").into_iter().flatten() {
         let path = format!("binaryData[{key}]");
-        obeys(errors, &path, key, names::config_key);
+        obeys(errors, &path, key, config_key);
         size += decoded(errors, &path, value).map_or(0, |bytes| bytes.len());
     }
     too_large(errors, "", size);
@@ -74,7 +74,7 @@ pub(super) fn secret(errors: &mut Errors, object: &Value, old: Option<&Value>) {
     let mut size = 0;
     for (key, value) in fields(object, "data").into_iter().flatten() {
         let path = format!("data[{key}]");
-        obeys(errors, &path, key, names::config_key);
+        obeys(errors, &path, key, config_key);
         // The value itself is secret, so it is not shown.
         match value.as_str().and_then(|text| STANDARD.decode(text).ok()) {
             Some(bytes) => {
@@ -163,7 +163,7 @@ pub(super) fn binding(errors: &mut Errors, object: &Value, old: Option<&Value>, 
         "" => errors.push(FieldError::not_supported("roleRef.kind", "", kinds)),
         kind => one_of(errors, "roleRef.kind", kind, kinds),
     }
-    named(errors, "roleRef.name", text(role, "name"), names::path_segment);
+    named(errors, "roleRef.name", text(role, "name"), names::path_segment_name);
     for (place, subject) in list(object, "subjects").iter().enumerate() {
         self::subject(errors, &format!("subjects[{place}]"), subject, namespaced);
     }
@@ -183,7 +183,7 @@ fn subject(errors: &mut Errors, path: &str, subject: &Value, namespaced: bool) {
     match kind {
         "ServiceAccount" => {
             if !name.is_empty() {
-                obeys(errors, &format!("{path}.name"), name, names::subdomain);
+                obeys(errors, &format!("{path}.name"), name, names::dns1123_subdomain);
             }
             if !group.is_empty() {
                 errors.push(FieldError::not_supported(format!("{path}.apiGroup"), group, &[""]));

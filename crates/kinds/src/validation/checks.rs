@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use baton_schema::{FieldError, Problem};
+use baton_schema::{FieldError, Problem, names};
 use serde_json::Value;
 
-use super::{at, names};
-use crate::lookup::{int, text};
+use crate::lookup::{at, int, text};
+use crate::names::port_name;
 use crate::quantity::Quantity;
 
 pub(super) type Errors = Vec<FieldError>;
@@ -83,7 +83,7 @@ pub(super) fn port_number(errors: &mut Errors, path: &str, number: i64) {
 /// A port by number or by name.
 pub(super) fn port(errors: &mut Errors, path: &str, value: Option<&Value>) {
     match value {
-        Some(Value::String(name)) => obeys(errors, path, name, names::port),
+        Some(Value::String(name)) => obeys(errors, path, name, port_name),
         Some(Value::Number(number)) => port_number(errors, path, number.as_i64().unwrap_or(0)),
         _ => port_number(errors, path, 0),
     }
@@ -165,9 +165,8 @@ pub(super) fn amounts(errors: &mut Errors, path: &str, map: Option<&Value>) -> V
 
 /// Labels that select something.
 pub(super) fn labels(errors: &mut Errors, path: &str, map: Option<&Value>) {
-    for (key, value) in map.and_then(Value::as_object).into_iter().flatten() {
-        obeys(errors, path, key, names::qualified);
-        obeys(errors, path, value.as_str().unwrap_or_default(), names::label_value);
+    if let Some(map) = map.and_then(Value::as_object) {
+        errors.extend(names::validate_labels(map, path));
     }
 }
 

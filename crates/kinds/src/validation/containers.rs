@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use baton_schema::names;
 use serde_json::Value;
 
 use super::checks::{
@@ -9,13 +10,13 @@ use super::checks::{
     port_number, required, unique,
 };
 use crate::lookup::{at, int, list, text};
-use crate::names;
+use crate::names::{config_key, port_name, variable_name};
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
 /// One container.
 pub(super) fn container(errors: &mut Errors, path: &str, container: &Value, volumes: &HashSet<&str>) {
-    named(errors, &format!("{path}.name"), text(container, "name"), names::label);
+    named(errors, &format!("{path}.name"), text(container, "name"), names::dns1123_label);
     let image = text(container, "image");
     if image.is_empty() {
         required(errors, &format!("{path}.image"), "");
@@ -56,7 +57,7 @@ fn ports(errors: &mut Errors, path: &str, container: &Value) {
         let path = format!("{path}.ports[{place}]");
         let name = text(known, "name");
         if !name.is_empty() {
-            obeys(errors, &format!("{path}.name"), name, names::port);
+            obeys(errors, &format!("{path}.name"), name, port_name);
         }
         match int(known, "containerPort").unwrap_or(0) {
             0 => required(errors, &format!("{path}.containerPort"), ""),
@@ -75,7 +76,7 @@ fn ports(errors: &mut Errors, path: &str, container: &Value) {
 fn environment(errors: &mut Errors, path: &str, container: &Value) {
     for (place, variable) in list(container, "env").iter().enumerate() {
         let path = format!("{path}.env[{place}]");
-        named(errors, &format!("{path}.name"), text(variable, "name"), names::environment_variable);
+        named(errors, &format!("{path}.name"), text(variable, "name"), variable_name);
         let Some(source) = at(variable, "valueFrom") else { continue };
         let path = format!("{path}.valueFrom");
         if !text(variable, "value").is_empty() {
@@ -96,8 +97,8 @@ fn environment(errors: &mut Errors, path: &str, container: &Value) {
         for reference in ["configMapKeyRef", "secretKeyRef"] {
             let Some(key) = at(source, reference) else { continue };
             let path = format!("{path}.{reference}");
-            obeys(errors, &format!("{path}.name"), text(key, "name"), names::subdomain);
-            named(errors, &format!("{path}.key"), text(key, "key"), names::config_key);
+            obeys(errors, &format!("{path}.name"), text(key, "name"), names::dns1123_subdomain);
+            named(errors, &format!("{path}.key"), text(key, "key"), config_key);
         }
         if let Some(field) = at(source, "fieldRef") {
             field_path(errors, &format!("{path}.fieldRef.fieldPath"), text(field, "fieldPath"));
@@ -107,7 +108,7 @@ fn environment(errors: &mut Errors, path: &str, container: &Value) {
         for reference in ["configMapRef", "secretRef"] {
             if let Some(map) = at(source, reference) {
                 let path = format!("{path}.envFrom[{place}].{reference}.name");
-                named(errors, &path, text(map, "name"), names::subdomain);
+                named(errors, &path, text(map, "name"), names::dns1123_subdomain);
             }
         }
     }

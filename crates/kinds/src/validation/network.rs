@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
+use baton_schema::names;
 use serde_json::{Value, json};
 
 use super::checks::{
@@ -11,7 +12,7 @@ use super::checks::{
 };
 use super::selectors::selector;
 use crate::lookup::{at, int, list, text};
-use crate::names;
+use crate::names::port_name;
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const TRAFFIC: &[&str] = &["Cluster", "Local"];
@@ -32,7 +33,7 @@ pub(super) fn service(errors: &mut Errors, object: &Value, old: Option<&Value>) 
     if kind == "ExternalName" {
         match text(spec, "externalName").trim_end_matches('.') {
             "" => required(errors, "spec.externalName", ""),
-            name => obeys(errors, "spec.externalName", name, names::subdomain),
+            name => obeys(errors, "spec.externalName", name, names::dns1123_subdomain),
         }
     }
     service_ports(errors, ports, kind);
@@ -62,7 +63,7 @@ fn service_ports(errors: &mut Errors, ports: &[Value], kind: &str) {
         match text(known, "name") {
             "" if ports.len() > 1 => required(errors, &format!("{path}.name"), ""),
             "" => {}
-            name => obeys(errors, &format!("{path}.name"), name, names::label),
+            name => obeys(errors, &format!("{path}.name"), name, names::dns1123_label),
         }
         let number = int(known, "port").unwrap_or(0);
         port_number(errors, &format!("{path}.port"), number);
@@ -142,7 +143,7 @@ pub(super) fn endpoint_slice(errors: &mut Errors, object: &Value, old: Option<&V
         for (place, known) in addresses.iter().enumerate() {
             let known = known.as_str().unwrap_or_default();
             match kind {
-                "FQDN" => obeys(errors, &format!("{path}[{place}]"), known, names::subdomain),
+                "FQDN" => obeys(errors, &format!("{path}[{place}]"), known, names::dns1123_subdomain),
                 "IPv4" | "IPv6" => address(errors, &format!("{path}[{place}]"), known),
                 _ => {}
             }
@@ -179,13 +180,14 @@ pub(super) fn ingress(errors: &mut Errors, object: &Value) {
     for (place, tls) in list(spec, "tls").iter().enumerate() {
         for (nth, name) in list(tls, "hosts").iter().enumerate() {
             let name = name.as_str().unwrap_or_default();
-            let rule = if name.contains('*') { names::wildcard_subdomain } else { names::subdomain };
+            let rule =
+                if name.contains('*') { names::wildcard_dns1123_subdomain } else { names::dns1123_subdomain };
             obeys(errors, &format!("spec.tls[{place}].hosts[{nth}]"), name, rule);
         }
     }
     let class = text(spec, "ingressClassName");
     if !class.is_empty() {
-        obeys(errors, "spec.ingressClassName", class, names::subdomain);
+        obeys(errors, "spec.ingressClassName", class, names::dns1123_subdomain);
     }
 }
 
@@ -196,7 +198,7 @@ fn host(errors: &mut Errors, path: &str, host: &str) {
     if host.parse::<IpAddr>().is_ok() {
         return invalid(errors, path, host, "must be a DNS name, not an IP address");
     }
-    let rule = if host.contains('*') { names::wildcard_subdomain } else { names::subdomain };
+    let rule = if host.contains('*') { names::wildcard_dns1123_subdomain } else { names::dns1123_subdomain };
     obeys(errors, path, host, rule);
 }
 
@@ -235,11 +237,11 @@ fn backend(errors: &mut Errors, path: &str, backend: &Value) {
         (Some(_), None) => {}
         (None, None) => invalid(errors, path, "", "resource or service backend is required"),
         (None, Some(service)) => {
-            named(errors, &format!("{path}.service.name"), text(service, "name"), names::label_1035);
+            named(errors, &format!("{path}.service.name"), text(service, "name"), names::dns1035_label);
             let (name, number) = (text(service, "port.name"), int(service, "port.number").unwrap_or(0));
             match (name.is_empty(), number) {
                 (true, 0) => required(errors, path, "port name or number is required"),
-                (false, 0) => obeys(errors, &format!("{path}.service.port.name"), name, names::port),
+                (false, 0) => obeys(errors, &format!("{path}.service.port.name"), name, port_name),
                 (true, number) => port_number(errors, &format!("{path}.service.port.number"), number),
                 (false, _) => invalid(errors, path, "", "cannot set both port name & port number"),
             }

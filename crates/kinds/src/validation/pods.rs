@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use baton_schema::names;
 use serde_json::Value;
 
 use super::checks::{Errors, forbidden, invalid, labels, named, obeys, one_of, required, unique};
 use super::containers::{container, resources, unique_names};
 use crate::lookup::{at, int, list, remove, text};
-use crate::names;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 
@@ -69,11 +69,11 @@ fn pod_spec(errors: &mut Errors, path: &str, spec: &Value, restart_policies: &[&
         invalid(errors, &format!("{path}.activeDeadlineSeconds"), seconds, detail);
     }
     for (field, rule) in [
-        ("nodeName", names::subdomain as names::NameRule),
-        ("serviceAccountName", names::subdomain),
-        ("hostname", names::label),
-        ("subdomain", names::label),
-        ("priorityClassName", names::subdomain),
+        ("nodeName", names::dns1123_subdomain as names::NameRule),
+        ("serviceAccountName", names::dns1123_subdomain),
+        ("hostname", names::dns1123_label),
+        ("subdomain", names::dns1123_label),
+        ("priorityClassName", names::dns1123_subdomain),
     ] {
         let name = text(spec, field);
         if !name.is_empty() {
@@ -91,7 +91,7 @@ fn volumes<'a>(errors: &mut Errors, path: &str, spec: &'a Value) -> HashSet<&'a 
     let all = list(spec, "volumes");
     for (place, volume) in all.iter().enumerate() {
         let path = format!("{path}.volumes[{place}]");
-        named(errors, &format!("{path}.name"), text(volume, "name"), names::label);
+        named(errors, &format!("{path}.name"), text(volume, "name"), names::dns1123_label);
         source(errors, &path, volume);
     }
     unique(
@@ -128,7 +128,7 @@ fn toleration(errors: &mut Errors, path: &str, toleration: &Value) {
     let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
     let operator_path = format!("{path}.operator");
     if !key.is_empty() {
-        obeys(errors, &format!("{path}.key"), key, names::qualified);
+        obeys(errors, &format!("{path}.key"), key, names::qualified_name);
     } else if operator != "Exists" {
         let detail =
             "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -189,7 +189,7 @@ fn fixed_part(spec: &Value, old: &Value) -> Value {
 pub(super) fn node(errors: &mut Errors, object: &Value) {
     for (place, taint) in list(object, "spec.taints").iter().enumerate() {
         let path = format!("metadata.taints[{place}]");
-        obeys(errors, &format!("{path}.key"), text(taint, "key"), names::qualified);
+        obeys(errors, &format!("{path}.key"), text(taint, "key"), names::qualified_name);
         let effects = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
         match text(taint, "effect") {
             "" => required(errors, &format!("{path}.effect"), ""),

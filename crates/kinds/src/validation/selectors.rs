@@ -1,10 +1,11 @@
 //! Label selectors, and whether they select what they should.
 
-use serde_json::{Map, Value};
+use baton_grammar::labels::Selector;
+use baton_schema::names;
+use serde_json::Value;
 
 use super::checks::{Errors, invalid, labels, obeys, required};
 use crate::lookup::{at, fields, list, text};
-use crate::names;
 
 /// Checks a selector; whether it is fine.
 pub(super) fn selector(errors: &mut Errors, path: &str, selector: &Value) -> bool {
@@ -27,7 +28,7 @@ pub(super) fn selector(errors: &mut Errors, path: &str, selector: &Value) -> boo
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             other => invalid(errors, &format!("{path}.operator"), other, "not a valid selector operator"),
         }
-        obeys(errors, &format!("{path}.key"), text(term, "key"), names::qualified);
+        obeys(errors, &format!("{path}.key"), text(term, "key"), names::qualified_name);
     }
     errors.len() == before
 }
@@ -46,34 +47,12 @@ pub(super) fn selects_template(errors: &mut Errors, object: &Value, empty_is: &s
     if !self::selector(errors, "spec.selector", selector) {
         return invalid(errors, "spec.selector", selector.clone(), "invalid label selector");
     }
-    let says_nothing = fields(selector, "matchLabels").is_none_or(Map::is_empty)
-        && list(selector, "matchExpressions").is_empty();
-    if says_nothing {
-        invalid(
-            errors,
-            "spec.selector",
-            selector.clone(),
-            format!("empty selector is invalid for {}", empty_is),
-        );
-    } else if !matches(selector, &labels) {
-        invalid(errors, "spec.template.metadata.labels", shown, MISMATCH);
+    match Selector::from_object(selector) {
+        Ok(read) if read.is_empty() => {
+            let detail = format!("empty selector is invalid for {empty_is}");
+            invalid(errors, "spec.selector", selector.clone(), detail);
+        }
+        Ok(read) if read.matches(|key| labels.get(key).and_then(Value::as_str)) => {}
+        _ => invalid(errors, "spec.template.metadata.labels", shown, MISMATCH),
     }
-}
-
-fn matches(selector: &Value, labels: &Map<String, Value>) -> bool {
-    let plain = fields(selector, "matchLabels")
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| labels.get(key).is_some_and(|label| label == value));
-    plain
-        && list(selector, "matchExpressions").iter().all(|term| {
-            let label = labels.get(text(term, "key"));
-            let listed = label.is_some_and(|label| list(term, "values").contains(label));
-            match text(term, "operator") {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => label.is_some(),
-                _ => label.is_none(),
-            }
-        })
 }

@@ -1,13 +1,13 @@
 //! Volumes, claims, classes, and limits on what may be asked for.
 
 use baton_schema::FieldError;
+use baton_schema::names;
 use serde_json::Value;
 
 use super::checks::{
     Errors, amounts, duplicate, forbidden, immutable, invalid, named, obeys, one_of, required,
 };
 use crate::lookup::{at, fields, list, remove, text};
-use crate::names;
 use crate::quantity::Quantity;
 
 const MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -102,7 +102,7 @@ pub(super) fn claim(errors: &mut Errors, object: &Value, old: Option<&Value>) {
     }
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
-        obeys(errors, "spec.storageClassName", class, names::subdomain);
+        obeys(errors, "spec.storageClassName", class, names::dns1123_subdomain);
     }
     one_of(errors, "spec.volumeMode", text(spec, "volumeMode"), &["Block", "Filesystem"]);
     if let Some(old) = old {
@@ -167,7 +167,7 @@ pub(super) fn attachment(errors: &mut Errors, object: &Value, old: Option<&Value
         let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
         required(errors, "spec.source", detail);
     }
-    obeys(errors, "spec.nodeName", text(object, "spec.nodeName"), names::subdomain);
+    obeys(errors, "spec.nodeName", text(object, "spec.nodeName"), names::dns1123_subdomain);
     if let Some(old) = old {
         immutable(errors, object, old, "spec");
     }

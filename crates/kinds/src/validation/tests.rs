@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
+use crate::lookup::text;
 
 /// One line per case: an object, the one it replaces (or `null`), and what a real API server (1.36) said: field, reason and
 /// message (`null` where the message shows Go's own names).
@@ -24,7 +25,14 @@ fn judged(mut object: Value, old: Option<&Value>) -> Vec<FieldError> {
             kind.prepare_create(&mut object);
         }
     }
-    kind.validate(&object, old)
+    let meta = &object["metadata"];
+    let mut errors = kind.validate(&object, old);
+    if old.is_none() {
+        for wrong in kind.name_rule()(text(meta, "name")) {
+            errors.push(FieldError::invalid("metadata.name", text(meta, "name"), wrong));
+        }
+    }
+    errors
 }
 
 #[test]

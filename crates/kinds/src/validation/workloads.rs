@@ -9,7 +9,6 @@ use super::checks::{
 use super::selectors::{selector, selects_template};
 use super::{cron, pods};
 use crate::lookup::{at, fields, flag, int, list, remove, text};
-use crate::names;
 
 const TEMPLATE: &str = "spec.template";
 const NOTHING: &Value = &Value::Null;
@@ -245,13 +244,7 @@ fn job_spec(errors: &mut Errors, object: &Value, spec: &Value, path: &str) {
     }
 }
 
-pub(super) fn cron_job(errors: &mut Errors, object: &Value, old: Option<&Value>) {
-    let name = text(object, "metadata.name");
-    if old.is_none()
-        && let Some(wrong) = names::cron_job_length(name)
-    {
-        invalid(errors, "metadata.name", name, wrong);
-    }
+pub(super) fn cron_job(errors: &mut Errors, object: &Value) {
     let spec = at(object, "spec").unwrap_or(NOTHING);
     let schedule = text(spec, "schedule");
     if schedule.is_empty() {

@@ -21,6 +21,16 @@ fn subdomains() {
 }
 
 #[test]
+fn subdomains_behind_a_star() {
+    assert!(wildcard_dns1123_subdomain("*.example.com").is_empty());
+    for bad in ["*", "*.", "example.com", "a.*.com", "*.*.com", "*.A"] {
+        let wrong = wildcard_dns1123_subdomain(bad);
+        assert_eq!(wrong.len(), 1, "{bad}");
+        assert!(wrong[0].contains(r"regex used for validation is '\*\.[a-z0-9]("), "{wrong:?}");
+    }
+}
+
+#[test]
 fn labels_of_domains() {
     assert!(dns1123_label("1-a").is_empty());
     assert_eq!(dns1123_label("a.b"), ["must not contain dots"]);
