@@ -76,7 +76,7 @@ pub(crate) struct Core {
 impl Cluster {
     /// A new cluster in memory. Call it inside a tokio runtime, which runs its housekeeping.
     pub fn memory(options: Options) -> Cluster {
-        let store = Store::memory(options.store.clone());
+        let store = Store::memory(options.store);
         Cluster::start(store, options)
             .now_or_never()
             .expect("an in-memory store never waits")
@@ -85,7 +85,7 @@ impl Cluster {
 
     /// A cluster whose objects live in `directory`, made if absent.
     pub async fn open(directory: &Path, options: Options) -> Result<Cluster, OpenError> {
-        let store = Store::open(directory, options.store.clone())?;
+        let store = Store::open(directory, options.store)?;
         Cluster::start(store, options).await
     }
 

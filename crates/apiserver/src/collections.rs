@@ -8,7 +8,6 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use crate::catalog::Resource;
-use crate::decode;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::Failure;
 use crate::object;
@@ -124,12 +123,7 @@ pub(crate) async fn delete(
     namespace: Option<&str>,
 ) -> Result<Answer, Failure> {
     let filter = Filter::read(resource, &call.query, None)?;
-    let body = if call.body.is_empty() {
-        Value::Null
-    } else {
-        decode::document(call.content_type(), &call.body)?.value
-    };
-    let options = DeleteOptions::read(&body, &call.query)?;
+    let options = DeleteOptions::of(call)?;
     let chunk = call.core.list(resource, namespace, &filter, &call.query)?;
     let mut items = Vec::new();
     for record in &chunk.records {

@@ -70,6 +70,31 @@ pub(crate) fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldErro
             errors.push(FieldError::invalid(path.clone(), name(field), why));
         }
     }
+    for (field, path) in [("shortNames", "spec.names.shortNames"), ("categories", "spec.names.categories")] {
+        for (index, short) in list(&spec["names"][field]).iter().enumerate() {
+            let short = short.as_str().unwrap_or_default();
+            for why in names::dns1035_label(short) {
+                errors.push(FieldError::invalid(format!("{path}[{index}]"), short, why));
+            }
+        }
+    }
+    if spec["preserveUnknownFields"] == true {
+        errors.push(FieldError::invalid(
+            "spec.preserveUnknownFields",
+            true,
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+             spec.versions[*].schema instead",
+        ));
+    }
+    let protected = text("group").ends_with(".k8s.io") || text("group").ends_with(".kubernetes.io");
+    const APPROVED: &str = "api-approved.kubernetes.io";
+    if protected && definition["metadata"]["annotations"][APPROVED].is_null() {
+        errors.push(FieldError::required(
+            format!("metadata.annotations[{APPROVED}]"),
+            "protected groups must have approval annotation \"api-approved.kubernetes.io\", see \
+             https://github.com/kubernetes/enhancements/pull/1111",
+        ));
+    }
     if !name("kind").is_empty() && name("kind") == name("listKind") {
         errors.push(FieldError::invalid(
             "spec.names.listKind",
@@ -183,6 +208,15 @@ fn versions(spec: &Value) -> Vec<FieldError> {
                 errors.push(FieldError::invalid(place, written, format!("is an invalid path: {problem}")));
             }
         }
+        for (index, field) in list(&version["selectableFields"]).iter().enumerate() {
+            let path = format!("{path}.selectableFields[{index}].jsonPath");
+            let written = field["jsonPath"].as_str().unwrap_or_default();
+            if written.is_empty() {
+                errors.push(FieldError::required(path, ""));
+            } else if !is_selectable(schema, written) {
+                errors.push(FieldError::invalid(path, written, "must point to a field in the schema"));
+            }
+        }
         let scale = &version["subresources"]["scale"];
         if !scale.is_null() {
             for (field, root) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
@@ -201,6 +235,14 @@ fn versions(spec: &Value) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+/// Whether a simple path leads to a scalar of the schema outside metadata.
+fn is_selectable(schema: &Value, path: &str) -> bool {
+    let fields = Path::parse(path).ok().and_then(|path| Some(path.plain_fields()?.join("/properties/")));
+    let node = fields.and_then(|fields| schema.pointer(&format!("/properties/{fields}")).cloned());
+    let scalar = |node: &Value| matches!(node["type"].as_str(), Some("string" | "boolean" | "integer"));
+    path.starts_with('.') && !path.starts_with(".metadata") && node.is_some_and(|node| scalar(&node))
 }
 
 /// Derives the status: names are accepted unless another definition or a built-in kind has them, and an accepted

@@ -11,8 +11,10 @@ use crate::clock::stamp;
 use crate::cluster::{Core, DEFINITIONS};
 use crate::failure::{Failure, Subject};
 use crate::object::{self, FOREGROUND, ORPHAN};
+use crate::request::Query;
+use crate::rest::Call;
 use crate::write::{is_held_namespace, key, storage};
-use crate::{definitions, request::Query};
+use crate::{decode, definitions};
 
 /// What happens to the objects a deleted one owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,20 @@ const DELETE_OPTIONS: Subject<'static> =
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl DeleteOptions {
+    /// The options of a request.
+    pub(crate) fn of(call: &Call) -> Result<DeleteOptions, Failure> {
+        if call.body.is_empty() {
+            return DeleteOptions::read(&Value::Null, &call.query);
+        }
+        let body = decode::document(call.content_type(), &call.body)?.value;
+        let kind = body["kind"].as_str().unwrap_or("DeleteOptions");
+        if !body.is_object() || kind != "DeleteOptions" {
+            // Whoever sends something else means something else than a deletion.
+            return Err(Failure::bad_request(format!("the body of a deletion is DeleteOptions, not {kind}")));
+        }
+        DeleteOptions::read(&body, &call.query)
+    }
+
     /// Reads a `DeleteOptions` object; the query fills what the body leaves open.
     pub(crate) fn read(body: &Value, query: &Query) -> Result<DeleteOptions, Failure> {
         let text = |value: &Value| value.as_str().map(str::to_owned);

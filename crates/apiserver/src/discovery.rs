@@ -9,7 +9,7 @@ use crate::rest::{Answer, Call};
 use baton_kinds::Subresource;
 
 /// The Kubernetes version whose behaviour is served.
-pub const KUBERNETES_VERSION: (&str, &str) = ("1", "33");
+const KUBERNETES_VERSION: (&str, &str) = ("1", "33");
 
 pub(crate) fn version() -> Answer {
     let (major, minor) = KUBERNETES_VERSION;

@@ -6,28 +6,28 @@ use serde_json::{Map, Value, json};
 
 /// A request that cannot be answered; becomes a `metav1.Status`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// HTTP code, also in the body.
-    pub code: StatusCode,
+    pub(crate) code: StatusCode,
     /// Machine-readable reason; clients decide by it.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// For people.
-    pub message: String,
+    pub(crate) message: String,
     details: Map<String, Value>,
     /// Left for another attempt, in seconds (`Retry-After`).
-    pub retry_after: Option<u32>,
+    pub(crate) retry_after: Option<u32>,
     continue_token: Option<String>,
 }
 
 /// What a failure is about: `deployments.apps "web"`.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// API group, empty for core.
-    pub group: &'a str,
+    pub(crate) group: &'a str,
     /// Plural resource name (or the kind, for `Invalid`).
-    pub resource: &'a str,
+    pub(crate) resource: &'a str,
     /// Object name.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
 }
 
 impl Subject<'_> {
@@ -75,23 +75,23 @@ impl Failure {
     }
 
     /// Replaces the message, keeping reason and details.
-    pub fn saying(mut self, message: impl Into<String>) -> Self {
+    pub(crate) fn saying(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
     /// 400.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Failure::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
     /// 401.
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Failure::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
     /// 403.
-    pub fn forbidden(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
+    pub(crate) fn forbidden(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
         let message = if subject.name.is_empty() {
             format!("{} is forbidden: {why}", subject.qualified())
         } else {
@@ -101,7 +101,7 @@ impl Failure {
     }
 
     /// 403 because the namespace is going away; controllers look for the cause.
-    pub fn namespace_terminating(subject: Subject<'_>, namespace: &str) -> Self {
+    pub(crate) fn namespace_terminating(subject: Subject<'_>, namespace: &str) -> Self {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
         let cause = json!({
@@ -113,30 +113,30 @@ impl Failure {
     }
 
     /// 404 for an object.
-    pub fn not_found(subject: Subject<'_>) -> Self {
+    pub(crate) fn not_found(subject: Subject<'_>) -> Self {
         let message = format!("{} {:?} not found", subject.qualified(), subject.name);
         Failure::new(StatusCode::NOT_FOUND, "NotFound", message).about(subject)
     }
 
     /// 404 for a path that leads to nothing.
-    pub fn no_such_path() -> Self {
+    pub(crate) fn no_such_path() -> Self {
         Failure::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource")
     }
 
     /// 405.
-    pub fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Failure::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
     }
 
     /// 406.
-    pub fn not_acceptable() -> Self {
+    pub(crate) fn not_acceptable() -> Self {
         let message = "only the following media types are accepted: application/json, application/yaml";
         Failure::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     /// 415.
-    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
@@ -145,48 +145,48 @@ impl Failure {
     }
 
     /// 413.
-    pub fn too_large(limit: usize) -> Self {
+    pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
     /// 408.
-    pub fn body_timeout() -> Self {
+    pub(crate) fn body_timeout() -> Self {
         Failure::new(StatusCode::REQUEST_TIMEOUT, "Timeout", "the request body did not arrive in time")
     }
 
     /// 409: the name is taken.
-    pub fn already_exists(subject: Subject<'_>) -> Self {
+    pub(crate) fn already_exists(subject: Subject<'_>) -> Self {
         let message = format!("{} {:?} already exists", subject.qualified(), subject.name);
         Failure::new(StatusCode::CONFLICT, "AlreadyExists", message).about(subject)
     }
 
     /// 409: somebody else was faster.
-    pub fn conflict(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
+    pub(crate) fn conflict(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
         let message =
             format!("Operation cannot be fulfilled on {} {:?}: {why}", subject.qualified(), subject.name);
         Failure::new(StatusCode::CONFLICT, "Conflict", message).about(subject)
     }
 
     /// 409 with the usual advice.
-    pub fn modified(subject: Subject<'_>) -> Self {
+    pub(crate) fn modified(subject: Subject<'_>) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Failure::conflict(subject, why)
     }
 
     /// 409 from server-side apply.
-    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Value>) -> Self {
+    pub(crate) fn apply_conflict(message: impl Into<String>, causes: Vec<Value>) -> Self {
         Failure::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
     }
 
     /// 410.
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Failure::new(StatusCode::GONE, "Expired", message)
     }
 
     /// 410 that offers a token to go on with, at the price of consistency.
-    pub fn expired_continue(token: String) -> Self {
+    pub(crate) fn expired_continue(token: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can \
                        start a new list without the continue parameter, or use the continue token in this response \
                        to retrieve the remainder of the results. Continuing with the provided token results in an \
@@ -196,7 +196,7 @@ impl Failure {
     }
 
     /// 422: fields of an object are wrong. `subject.resource` is the kind.
-    pub fn invalid(subject: Subject<'_>, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(subject: Subject<'_>, errors: &[FieldError]) -> Self {
         let causes = errors
             .iter()
             .map(|error| json!({"reason": error.reason(), "message": error.message(), "field": error.path}))
@@ -213,12 +213,12 @@ impl Failure {
     }
 
     /// 422 for a patch that cannot be applied.
-    pub fn unprocessable(message: impl Into<String>) -> Self {
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
     }
 
     /// 504: a revision the server has not reached.
-    pub fn future_revision(asked: u64, current: u64) -> Self {
+    pub(crate) fn future_revision(asked: u64, current: u64) -> Self {
         let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
         let message = format!("Too large resource version: {asked}, current: {current}");
         let mut failure = Failure::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).causes(vec![cause]);
@@ -228,7 +228,7 @@ impl Failure {
     }
 
     /// 500.
-    pub fn internal(message: impl std::fmt::Display) -> Self {
+    pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
         let cause = json!({"message": message.to_string()});
         Failure::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -239,21 +239,21 @@ impl Failure {
     }
 
     /// 503.
-    pub fn unavailable(message: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         let mut failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message);
         failure.retry_after = Some(1);
         failure
     }
 
     /// 429, for evictions a disruption budget forbids.
-    pub fn too_many_requests(message: impl Into<String>) -> Self {
+    pub(crate) fn too_many_requests(message: impl Into<String>) -> Self {
         let mut failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message);
         failure.retry_after = Some(10);
         failure
     }
 
     /// The `Status` object.
-    pub fn to_status(&self) -> Value {
+    pub(crate) fn to_status(&self) -> Value {
         let mut metadata = Map::new();
         if let Some(token) = &self.continue_token {
             metadata.insert("continue".into(), token.as_str().into());
@@ -275,7 +275,7 @@ impl Failure {
 }
 
 /// The `Status` that answers a deletion.
-pub fn deleted(subject: Subject<'_>, uid: &str) -> Value {
+pub(crate) fn deleted(subject: Subject<'_>, uid: &str) -> Value {
     let mut details = subject.details();
     details.insert("uid".into(), uid.into());
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})

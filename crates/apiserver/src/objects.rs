@@ -133,18 +133,33 @@ pub(crate) async fn patch(
                 .core
                 .modify(resource, namespace, name, part, &options, |current| {
                     let mut next = patched(resource, current, &other)?;
+                    check_type(&next, current)?;
                     check_revision(resource, &next, current)?;
                     let mut complaints = duplicates.clone();
-                    complaints.extend(decode::settle(resource, &mut next)?);
-                    warnings = judge(validation, complaints).map_err(|text| {
-                        Failure::unprocessable(format!(" \"\" is invalid: patch: Invalid value: {text}"))
-                    })?;
+                    let settled = decode::settle(resource, &mut next);
+                    complaints.extend(settled.map_err(|failure| misfit(&failure.message))?);
+                    warnings = judge(validation, complaints)
+                        .map_err(|text| misfit(&format!("strict decoding error: {text}")))?;
                     check_identity(resource, namespace, name, &next)?;
                     Ok(Proposal::Object(next))
                 })
                 .await?;
             Ok(shown(call, resource, &written).warning(warnings))
         }
+    }
+}
+
+/// A patch whose outcome is not an object of the kind.
+fn misfit(why: &str) -> Failure {
+    Failure::unprocessable(format!(" \"\" is invalid: patch: Invalid value: {why}"))
+}
+
+fn check_type(next: &Value, current: &Value) -> Result<(), Failure> {
+    match ["apiVersion", "kind"].into_iter().find(|field| next[field] != current[field]) {
+        Some(field) => {
+            Err(misfit(&format!("{field} may not change from {} to {}", current[field], next[field])))
+        }
+        None => Ok(()),
     }
 }
 
@@ -234,12 +249,7 @@ pub(crate) async fn delete(
     namespace: &str,
     name: &str,
 ) -> Result<Answer, Failure> {
-    let body = if call.body.is_empty() {
-        Value::Null
-    } else {
-        decode::document(call.content_type(), &call.body)?.value
-    };
-    let options = DeleteOptions::read(&body, &call.query)?;
+    let options = DeleteOptions::of(call)?;
     let deleted = call.core.delete(resource, namespace, name, &options).await?;
     Ok(match deleted {
         Deleted::Gone(object) if !returns_deleted(resource) => {
@@ -340,6 +350,9 @@ async fn bind(call: &Call, resource: &Resource, namespace: &str, name: &str) -> 
     Ok(Answer::ok(status).created())
 }
 
+/// What a request makes of the present `Scale`.
+type Change<'a> = Box<dyn Fn(&Value) -> Result<Value, Failure> + Send + Sync + 'a>;
+
 async fn scale(
     call: &Call,
     resource: &Resource,
@@ -353,7 +366,7 @@ async fn scale(
         let record = call.core.get(resource, namespace, name, &call.query)?;
         return Ok(Answer::ok(view(&call.core.present(resource, &record))));
     }
-    let wanted: Box<dyn Fn(&Value) -> Result<Value, Failure> + Send + Sync> = match method {
+    let wanted: Change<'_> = match method {
         "PUT" => {
             let scale = decode::document(call.content_type(), &call.body)?.value;
             Box::new(move |_| Ok(scale.clone()))

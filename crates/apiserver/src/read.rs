@@ -6,15 +6,19 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_grammar::fields::FieldSelector;
 use baton_grammar::labels::Selector;
-use baton_schema::names;
+use baton_schema::{FieldError, names};
 use baton_store::{ListError, Page, Record};
 use serde_json::{Value, json};
 
 use crate::catalog::Resource;
 use crate::cluster::Core;
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 use crate::object;
 use crate::request::Query;
+
+/// What errors in the options of a list or watch are about.
+pub(crate) const LIST_OPTIONS: Subject<'static> =
+    Subject { group: "meta.k8s.io", resource: "ListOptions", name: "" };
 
 /// What a list or watch keeps of a collection.
 #[derive(Debug, Clone, Default)]
@@ -122,9 +126,7 @@ impl Freshness {
             })?),
         };
         let list_error = |field: &str, detail: &str| {
-            let error = baton_schema::FieldError::forbidden(field, detail);
-            let subject = crate::failure::Subject { group: "meta.k8s.io", resource: "ListOptions", name: "" };
-            Failure::invalid(subject, &[error])
+            Failure::invalid(LIST_OPTIONS, &[FieldError::forbidden(field, detail)])
         };
         match (query.get("resourceVersionMatch"), revision) {
             (Some(_), _) if query.get("continue").is_some() => Err(list_error(
@@ -185,8 +187,13 @@ impl Core {
         query: &Query,
     ) -> Result<Chunk, Failure> {
         let limit = query.number::<usize>("limit")?.filter(|limit| *limit > 0);
-        let token = query.get("continue").map(Token::decode).transpose()?;
+        query.number::<u64>("timeoutSeconds")?;
+        if query.get("sendInitialEvents").is_some() {
+            let error = FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
+            return Err(Failure::invalid(LIST_OPTIONS, &[error]));
+        }
         let freshness = Freshness::read(query, false)?;
+        let token = query.get("continue").map(Token::decode).transpose()?;
         if token.is_some() && matches!(freshness, Freshness::NotOlderThan(revision) if revision > 0) {
             return Err(Failure::bad_request(
                 "specifying resource version is not allowed when using continue",

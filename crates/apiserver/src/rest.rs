@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
 use crate::auth::User;
@@ -243,12 +243,31 @@ where
     if method == Method::GET || method == Method::HEAD {
         return Ok(Bytes::new());
     }
-    match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_LIMIT).collect()).await {
-        Err(_) => Err(Failure::body_timeout()),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Failure::too_large(BODY_LIMIT)),
-        Ok(Err(error)) => Err(Failure::bad_request(format!("the body could not be read: {error}"))),
+    tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.unwrap_or_else(|_| Err(Failure::body_timeout()))
+}
+
+/// Reads a body up to the limit. What is beyond is read too, within reason: a client that is still sending would
+/// otherwise see a broken connection instead of the answer.
+async fn collect<B>(body: B) -> Result<Bytes, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = Box::pin(body);
+    let mut kept = BytesMut::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame
+            .map_err(|error| Failure::bad_request(format!("the body could not be read: {}", error.into())))?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length <= BODY_LIMIT {
+            kept.extend_from_slice(&data);
+        } else if length > 8 * BODY_LIMIT {
+            break;
+        }
     }
+    if length > BODY_LIMIT { Err(Failure::too_large(BODY_LIMIT)) } else { Ok(kept.freeze()) }
 }
 
 const APPLICATION_JSON: &str = "application/json";

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_schema::FieldError;
 use baton_store::{Change, Compacted, Event, Record, Watch};
 use bytes::Bytes;
 use futures::Stream;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use crate::catalog::Resource;
 use crate::cluster::Core;
 use crate::failure::Failure;
-use crate::read::{Filter, Freshness};
+use crate::read::{Filter, Freshness, LIST_OPTIONS};
 use crate::request::{Query, Representation, Shape};
 use crate::table;
 
@@ -49,9 +50,7 @@ impl WatchRequest {
         let send_initial = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
         let freshness = Freshness::read(query, true)?;
         let forbid = |field: &str, detail: &str| {
-            let error = baton_schema::FieldError::forbidden(field, detail);
-            let subject = crate::failure::Subject { group: "meta.k8s.io", resource: "ListOptions", name: "" };
-            Failure::invalid(subject, &[error])
+            Failure::invalid(LIST_OPTIONS, &[FieldError::forbidden(field, detail)])
         };
         match (send_initial, query.get("resourceVersionMatch")) {
             (Some(_), Some("NotOlderThan")) | (None, None) => {}

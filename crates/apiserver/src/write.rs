@@ -14,6 +14,8 @@ use crate::{definitions, object};
 
 /// Keeps a claim while Pods use it.
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// Keeps a volume while it is bound.
+pub(crate) const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// How often a write without a resourceVersion is tried again when others write the same object.
 const ATTEMPTS: usize = 16;
@@ -119,17 +121,18 @@ impl Core {
             if generate {
                 object::set_meta(&mut object, "name", generated_name(&prefix, &self.identities.suffix()));
             }
+            tidy(resource, &mut object);
             resource.fill_defaults(&mut object);
             resource.prepare_create(&mut object);
-            self.fill_derived(resource, &mut object, None)?;
+            self.fill_derived(resource, &mut object);
             let errors = self.check(resource, &object, None);
             if !errors.is_empty() {
-                self.give_back(resource, &object);
                 return Err(Failure::invalid(resource.kind_subject(object::name(&object)), &errors));
             }
             if !applied {
                 self.track(resource, None, &mut object, Part::Main, options);
             }
+            self.admit(resource, &mut object, None)?;
             if options.dry_run {
                 self.give_back(resource, &object);
                 if self.store.get(&key(resource, namespace, object::name(&object))).is_some() {
@@ -177,13 +180,14 @@ impl Core {
                 Proposal::Applied(object) => (object, true),
             };
             carry_over(&mut next, &current);
+            tidy(resource, &mut next);
             resource.fill_defaults(&mut next);
             match part {
                 Part::Main => resource.prepare_update(&mut next, &current),
                 Part::Status => resource.prepare_status(&mut next, &current),
                 Part::Other(_) => {}
             }
-            self.fill_derived(resource, &mut next, Some(&current))?;
+            self.fill_derived(resource, &mut next);
             let errors = match part {
                 Part::Status => resource.validate(&next, Some(&current)),
                 _ => self.check(resource, &next, Some(&current)),
@@ -194,6 +198,7 @@ impl Core {
             if !applied {
                 self.track(resource, Some(&current), &mut next, part, options);
             }
+            self.admit(resource, &mut next, Some(&current))?;
             if object::same(&next, &current) {
                 return Ok(Written::Stored(record));
             }
@@ -270,19 +275,25 @@ impl Core {
         object::set_meta(object, "creationTimestamp", self.clock.stamp());
     }
 
-    /// What the server computes beyond defaults: a definition's status, a Service's address.
-    fn fill_derived(
-        &self,
-        resource: &Resource,
-        object: &mut Value,
-        old: Option<&Value>,
-    ) -> Result<(), Failure> {
+    /// What the server computes beyond defaults: a definition's names and status.
+    fn fill_derived(&self, resource: &Resource, object: &mut Value) {
         if &*resource.storage == DEFINITIONS {
             definitions::fill_defaults(object);
             definitions::fill_status(object, &self.catalog(), &self.clock.stamp());
         }
-        if &*resource.storage == "persistentvolumeclaims" && old.is_none() {
-            object::set_finalizer(object, CLAIM_PROTECTION, true);
+    }
+
+    /// What admission and allocation add, which no client owns: protection of storage, a Service's address.
+    fn admit(&self, resource: &Resource, object: &mut Value, old: Option<&Value>) -> Result<(), Failure> {
+        let protection = match &*resource.storage {
+            "persistentvolumeclaims" => Some(CLAIM_PROTECTION),
+            "persistentvolumes" => Some(VOLUME_PROTECTION),
+            _ => None,
+        };
+        if let Some(finalizer) = protection
+            && old.is_none()
+        {
+            object::set_finalizer(object, finalizer, true);
         }
         if &*resource.storage == "services"
             && old.is_none_or(|old| old["spec"]["type"] != object["spec"]["type"])
@@ -294,7 +305,7 @@ impl Core {
         Ok(())
     }
 
-    /// Undoes [`Core::fill_derived`] for an object that is not stored after all.
+    /// Undoes [`Core::admit`] for an object that is not stored after all.
     fn give_back(&self, resource: &Resource, object: &Value) {
         if &*resource.storage == "services" {
             self.service_ips.release(object);
@@ -384,6 +395,15 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
     let room = LONGEST - suffix.len();
     let end = (0..=prefix.len().min(room)).rev().find(|&at| prefix.is_char_boundary(at)).unwrap_or(0);
     format!("{}{suffix}", &prefix[..end])
+}
+
+/// Custom objects are stored as they come, except that their metadata is read as the struct it is.
+fn tidy(resource: &Resource, object: &mut Value) {
+    if resource.custom().is_some()
+        && let Some(schema) = resource.schema().properties.get("metadata")
+    {
+        object::drop_empty(schema, &mut object["metadata"]);
+    }
 }
 
 /// Metadata that clients cannot change, and may leave out.

@@ -225,6 +225,11 @@ impl Parser<'_> {
         let too_large =
             || self.error(format!("json: cannot unmarshal number {text} into Go value of type float64"));
         let number = text.parse::<f64>().map_err(|_| too_large())?;
+        // Go writes a whole float without a fraction, so `3.0` comes back as `3`.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        if number.fract() == 0.0 && number.abs() < EXACT && number != 0.0 {
+            return Ok(Value::from(number as i64));
+        }
         Number::from_f64(number).map(Value::Number).ok_or_else(too_large)
     }
 

@@ -11,10 +11,11 @@ use crate::cluster::{Core, DEFINITIONS};
 use crate::definitions::CLEANUP;
 use crate::delete::DeleteOptions;
 use crate::object;
-use crate::write::{CLAIM_PROTECTION, Part, Proposal, WriteOptions};
+use crate::write::{CLAIM_PROTECTION, Part, Proposal, VOLUME_PROTECTION, WriteOptions};
 
 const MANAGER: &str = "namespace-controller";
 const CLAIMS: &str = "persistentvolumeclaims";
+const VOLUMES: &str = "persistentvolumes";
 
 /// Follows the history for ever.
 pub(crate) async fn run(core: Arc<Core>) {
@@ -23,7 +24,7 @@ pub(crate) async fn run(core: Arc<Core>) {
         let Ok(mut watch) = core.store.watch("", None, revision) else { continue };
         let mut remover =
             Remover { core: core.clone(), namespaces: BTreeSet::new(), definitions: BTreeSet::new() };
-        for storage in ["namespaces", DEFINITIONS, CLAIMS] {
+        for storage in ["namespaces", DEFINITIONS, CLAIMS, VOLUMES] {
             for record in core.everything(storage) {
                 remover.consider(&record).await;
             }
@@ -46,11 +47,11 @@ impl Remover {
     async fn observe(&mut self, event: &Event) {
         let key = &event.record.key;
         if event.change != Change::Deleted {
-            if matches!(&*key.resource, "namespaces" | DEFINITIONS | CLAIMS) {
+            if matches!(&*key.resource, "namespaces" | DEFINITIONS | CLAIMS | VOLUMES) {
                 self.consider(&event.record).await;
             } else if self.namespaces.contains(&*key.namespace) && event.change == Change::Added {
                 // Let in by a request that looked just before the namespace began to go.
-                self.empty_namespace(&key.namespace.to_string()).await;
+                self.empty_namespace(&key.namespace).await;
             }
             return;
         }
@@ -69,10 +70,10 @@ impl Remover {
                     }
                 }
                 if self.definitions.contains(storage) && self.core.store.count(storage) == 0 {
-                    self.finish_definition(&storage.to_owned()).await;
+                    self.finish_definition(storage).await;
                 }
                 if self.namespaces.contains(&*key.namespace) && self.is_empty(&key.namespace) {
-                    self.finish_namespace(&key.namespace.to_string()).await;
+                    self.finish_namespace(&key.namespace).await;
                 }
             }
         }
@@ -86,6 +87,10 @@ impl Remover {
         let name = record.key.name.to_string();
         if &*record.key.resource == CLAIMS {
             self.release_claim(&record.key).await;
+        } else if &*record.key.resource == VOLUMES {
+            if found["status"]["phase"] != "Bound" && object::has_finalizer(&found, VOLUME_PROTECTION) {
+                self.drop_finalizer(&record.key, VOLUME_PROTECTION).await;
+            }
         } else if &*record.key.resource == DEFINITIONS {
             if object::has_finalizer(&found, CLEANUP) && self.definitions.insert(name.clone()) {
                 self.empty_definition(&name).await;
@@ -203,21 +208,7 @@ impl Remover {
     }
 
     async fn finish_definition(&mut self, name: &str) {
-        let Some(resource) = self.core.catalog().by_storage(DEFINITIONS) else { return };
-        let options = WriteOptions::internal(MANAGER);
-        let outcome = self
-            .core
-            .modify(&resource, "", name, Part::Other(""), &options, |current| {
-                let mut next = current.clone();
-                object::set_finalizer(&mut next, CLEANUP, false);
-                Ok(Proposal::Object(next))
-            })
-            .await;
-        if let Err(failure) = outcome
-            && failure.reason != "NotFound"
-        {
-            tracing::warn!(name, "cannot finish the definition: {}", failure.message);
-        }
+        self.drop_finalizer(&Key::new(DEFINITIONS, "", name), CLEANUP).await;
     }
 
     /// Lets a terminating claim go once no Pod uses it.
@@ -237,20 +228,24 @@ impl Remover {
         if pods.iter().filter_map(|pod| self.core.store.get(pod)).any(|pod| uses(&object::read(&pod))) {
             return;
         }
-        let Some(resource) = self.core.catalog().by_storage(CLAIMS) else { return };
+        self.drop_finalizer(key, CLAIM_PROTECTION).await;
+    }
+
+    async fn drop_finalizer(&self, key: &Key, finalizer: &str) {
+        let Some(resource) = self.core.catalog().by_storage(&key.resource) else { return };
         let options = WriteOptions::internal(MANAGER);
         let outcome = self
             .core
             .modify(&resource, &key.namespace, &key.name, Part::Other(""), &options, |current| {
                 let mut next = current.clone();
-                object::set_finalizer(&mut next, CLAIM_PROTECTION, false);
+                object::set_finalizer(&mut next, finalizer, false);
                 Ok(Proposal::Object(next))
             })
             .await;
         if let Err(failure) = outcome
             && failure.reason != "NotFound"
         {
-            tracing::warn!(namespace = %key.namespace, name = %key.name, "cannot release the claim: {}", failure.message);
+            tracing::warn!(resource = %key.resource, name = %key.name, "cannot release: {}", failure.message);
         }
     }
 

@@ -237,7 +237,17 @@ pub(super) fn evident_kind(node: &Expr, schema: &Schema) -> Option<Kind> {
         Expr::Literal(LiteralValue::Double(_)) => Some(Kind::Number),
         Expr::List(_) => Some(Kind::Array),
         Expr::Map(_) => Some(Kind::Object),
-        Expr::Ident(name) if name == "self" => schema.kind,
+        _ => selected(node, schema)?.kind,
+    }
+}
+
+/// The schema of `self` or of a field below it.
+fn selected<'s>(node: &Expr, schema: &'s Schema) -> Option<&'s Schema> {
+    match node {
+        Expr::Ident(name) if name == "self" => Some(schema),
+        Expr::Select(select) if !select.test => {
+            property(selected(&select.operand.expr, schema)?, &select.field)
+        }
         _ => None,
     }
 }
