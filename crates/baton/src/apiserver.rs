@@ -8,7 +8,8 @@ use baton_apiserver::{Cluster, Credentials, Options, WorkloadSettings, serve_wit
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::shutdown;
+use crate::lock::Lock;
+use crate::{shutdown, terminal};
 
 /// How to serve.
 #[derive(Debug, Args)]
@@ -36,15 +37,15 @@ pub(crate) struct Simulation {
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = duration)]
     ready_delay: Duration,
     /// Nodes of each simulated cluster.
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    nodes: usize,
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=5000))]
+    nodes: u16,
 }
 
 impl Simulation {
     /// Options for a cluster that behaves so.
     pub(crate) fn options(&self) -> Options {
         let settings = WorkloadSettings { ready_delay: self.ready_delay, ..WorkloadSettings::default() };
-        Options { workloads: Some(settings), nodes: self.nodes, ..Options::default() }
+        Options { workloads: Some(settings), nodes: self.nodes.into(), ..Options::default() }
     }
 }
 
@@ -57,8 +58,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let directory = &arguments.data_dir;
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", directory.display())))?;
+    let _lock = Lock::take(directory)?;
     let options = arguments.simulation.options();
     let (cluster, credentials) = if arguments.ephemeral {
         (Cluster::memory(options), Credentials::generate()?)
@@ -70,8 +70,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let kubeconfig = directory.join("kubeconfig");
     write_private(&kubeconfig, &server.kubeconfig())
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", kubeconfig.display())))?;
-    println!("Kubernetes API on https://{}", server.addr());
-    println!("  kubectl --kubeconfig {} get namespaces", kubeconfig.display());
+    terminal::tell(&format!("Kubernetes API on https://{}", server.addr()));
+    terminal::tell(&format!("  kubectl --kubeconfig {} get namespaces", kubeconfig.display()));
     shutdown::asked().await;
     Ok(())
 }

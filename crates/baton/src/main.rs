@@ -3,7 +3,9 @@
 mod apiserver;
 mod crds;
 mod failure;
+mod lock;
 mod shutdown;
+mod terminal;
 mod up;
 
 use std::process::ExitCode;
@@ -19,7 +21,7 @@ struct Cli {
     command: Command,
 
     /// What to log, for example `info` or `baton_apiserver=debug`.
-    #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER")]
+    #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
     log: String,
 }
 
@@ -40,6 +42,11 @@ enum Command {
     Crds(crds::Arguments),
 }
 
+/// Checked with the rest of the command line: a filter that says nothing would hide what was asked for.
+fn filter(text: &str) -> Result<String, String> {
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -50,8 +57,7 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let filter = EnvFilter::try_new(&cli.log).unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(EnvFilter::new(&cli.log)).with_writer(std::io::stderr).init();
     let outcome = match cli.command {
         Command::Up(arguments) => run(up::run(arguments)),
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
@@ -60,7 +66,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            terminal::remark(&format!("error: {failure}"));
             ExitCode::from(failure.code())
         }
     }

@@ -56,7 +56,7 @@ async fn no_acknowledged_write_is_lost_in_200_kills() {
         }
         world.check(&client, &mut writers).await;
 
-        let after = random.random_range(1..=60);
+        let after = random.random_range(1..=40);
         let pause = Duration::from_micros(random.random_range(0..4_000));
         writers = write_until_killed(&mut server, &client, writers, after, pause).await;
         let in_flight = writers.iter().filter(|writer| writer.in_flight()).count();

@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 
 use crate::apiserver::Simulation;
 use crate::failure::Failure;
-use crate::shutdown;
+use crate::lock::Lock;
+use crate::{shutdown, terminal};
 use fleet::{Member, MemberArgument};
 
 /// What to run.
@@ -64,6 +65,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         fleet::named(arguments.cluster.clone()).map_err(Failure::usage)?
     };
     // Taken first: a second `up` must not get far enough to touch the first one's files.
+    let _lock = Lock::take(&arguments.data_dir)?;
     let web = TcpListener::bind(arguments.listen)
         .await
         .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
@@ -73,7 +75,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let home = Home { directory: &arguments.data_dir, ephemeral: arguments.ephemeral };
     home.make()?;
 
-    eprintln!("Starting the control plane and {} member clusters…", members.len());
+    terminal::remark(&format!("Starting the control plane and {} member clusters…", members.len()));
     let control = home.cluster("control-plane", arguments.api_listen, &arguments.simulation).await?;
     home.write("kubeconfig", &control.server.credentials().kubeconfig(control.server.addr(), "baton"))?;
     objects::install(&control.cluster).await?;
@@ -96,36 +98,37 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         running.push(up);
     }
     objects::forget_others(&control.cluster, &members).await?;
+    home.forget_others(&members)?;
 
     let serving = tokio::spawn(page::serve(web, page::text(&home.shown("kubeconfig"), &members)));
     announce(&home, web_address, &control.server, &members);
     shutdown::asked().await;
     serving.abort();
-    eprintln!(
-        "\nStopped. {}",
-        if arguments.ephemeral {
-            "Nothing was kept."
-        } else {
-            "The clusters' objects are kept; `baton up` goes on with them."
-        }
-    );
+    terminal::remark(if arguments.ephemeral {
+        "\nStopped. No objects were kept."
+    } else {
+        "\nStopped. The clusters' objects are kept; `baton up` goes on with them."
+    });
     Ok(())
 }
 
 fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {
-    println!("Baton is up.");
-    println!("  page           http://{web}   (user admin, password in {})", home.shown("admin-password"));
-    println!("  control plane  https://{}", control.addr());
-    println!(
-        "                 kubectl --kubeconfig {} get applicationsets,secrets -A",
-        home.shown("kubeconfig")
-    );
-    println!("  members        {}", home.shown("clusters/<name>.kubeconfig"));
+    let mut lines = vec![
+        "Baton is up.".to_owned(),
+        format!("  page           http://{web}   (user admin, password in {})", home.shown("admin-password")),
+        format!("  control plane  https://{}", control.addr()),
+        format!(
+            "                 kubectl --kubeconfig {} get applicationsets,secrets -A",
+            home.shown("kubeconfig")
+        ),
+        format!("  members        {}", home.shown("clusters/<name>.kubeconfig")),
+    ];
     for member in members {
         let labels: Vec<String> = member.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        println!("                 {:<16} {}", member.name, labels.join(" "));
+        lines.push(format!("                 {:<16} {}", member.name, labels.join(" ")));
     }
-    println!("Press Ctrl-C to stop.");
+    lines.push("Press Ctrl-C to stop.".to_owned());
+    terminal::tell(&lines.join("\n"));
 }
 
 /// Members listen on the ports after the control plane's, or on any free ones.
@@ -175,6 +178,23 @@ impl Home<'_> {
         };
         let server = serve_with(cluster.clone(), address, credentials).await?;
         Ok(Running { cluster, server })
+    }
+
+    /// Takes out the kubeconfigs of members that this fleet no longer has: they lead nowhere. Their objects stay,
+    /// for a fleet that has them again.
+    fn forget_others(&self, members: &[Member]) -> Result<(), Failure> {
+        let clusters = self.directory.join("clusters");
+        let cannot = |error| Failure::failed(format!("cannot clean up {}: {error}", clusters.display()));
+        for entry in std::fs::read_dir(&clusters).map_err(cannot)? {
+            let path = entry.map_err(cannot)?.path();
+            let kept = |member: &Member| path.file_stem().is_some_and(|stem| stem == member.name.as_str());
+            if path.extension().is_some_and(|extension| extension == "kubeconfig")
+                && !members.iter().any(kept)
+            {
+                std::fs::remove_file(&path).map_err(cannot)?;
+            }
+        }
+        Ok(())
     }
 
     /// The password of the user `admin`, made once.

@@ -1,0 +1,183 @@
+//! The command line itself: help, usage errors, exit codes and `baton crds`.
+
+mod process;
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    process::Stdio,
+};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, api::PostParams};
+use process::{Outcome, Running, baton, client, run};
+use serde_json::Value;
+
+const COMMANDS: [&str; 3] = ["up", "apiserver", "crds"];
+const DEFINITIONS: [&str; 3] =
+    ["applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"];
+/// Rows of a small terminal, which an error must fit on.
+const SCREEN: usize = 24;
+
+#[test]
+fn help_of_every_command_has_an_example() {
+    let overview = run(["--help"]);
+    for command in COMMANDS {
+        assert!(overview.stdout.contains(&format!("\n  {command} ")), "{command} is not in the overview");
+        let help = run([command, "--help"]);
+        assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{command}");
+        let (_, examples) = help.stdout.split_once("Example").unwrap_or_else(|| panic!("{}", help.stdout));
+        assert!(examples.contains(&format!("\n  baton {command}")), "{}", help.stdout);
+        assert_eq!(run(["help", command]).stdout, help.stdout);
+    }
+    assert_eq!(overview.code, Some(0));
+    assert!(overview.stdout.contains("Exit codes:"), "{}", overview.stdout);
+}
+
+#[test]
+fn the_version_is_told() {
+    let version = run(["--version"]);
+    assert_eq!((version.code, version.stdout), (Some(0), format!("baton {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "Usage"),
+        (&["frobnicate"], "frobnicate"),
+        (&["up", "--frobnicate"], "--frobnicate"),
+        (&["up", "--clusters", "0"], "--clusters"),
+        (&["up", "--clusters", "100000"], "--clusters"),
+        (&["up", "--clusters", "3", "--cluster", "a"], "--cluster"),
+        (&["up", "--cluster", "Dev"], "\"Dev\" is not a cluster name"),
+        (&["up", "--cluster", "dev,env"], "write it as key=value"),
+        (&["up", "--cluster", "dev,env=a,env=b"], "given twice"),
+        (&["up", "--cluster", "dev", "--cluster", "dev"], "\"dev\" is given twice"),
+        (&["up", "--cluster", "in-cluster"], "choose another"),
+        (&["up", "--listen", "nowhere"], "--listen"),
+        (&["up", "extra"], "extra"),
+        (&["apiserver", "--listen", "127.0.0.1:99999"], "--listen"),
+        (&["apiserver", "--ready-delay", "soon"], "expected a duration"),
+        (&["apiserver", "--ready-delay=-1s"], "must not be negative"),
+        (&["apiserver", "--nodes", "-1"], "-1"),
+        (&["apiserver", "--nodes", "4000000000"], "--nodes"),
+        (&["crds", "-o", "xml"], "xml"),
+        (&["crds", "--log", "a=b=c"], "--log"),
+    ];
+    for (arguments, part) in cases {
+        let outcome = run(*arguments);
+        assert_eq!(outcome.code, Some(1), "{arguments:?}: {outcome:?}");
+        assert_plain(&outcome, part);
+    }
+}
+
+#[test]
+fn work_that_cannot_be_done_ends_with_3_and_names_the_place() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let place = |name: &str| home.path().join(name).to_str().expect("temporary paths are UTF-8").to_owned();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = taken.local_addr().map(|address| (taken, address.to_string())).expect("an address");
+    let file = place("file");
+    std::fs::write(&file, "").expect("a temporary file");
+    let damaged = place("damaged");
+    std::fs::create_dir_all(format!("{damaged}/store")).expect("a temporary directory");
+    std::fs::write(format!("{damaged}/store/objects.redb"), "not a store").expect("a temporary file");
+
+    let fresh = place("fresh");
+    let cases: [(&[&str], &str); 5] = [
+        (&["apiserver", "--listen", &taken.1, "--data-dir", &fresh], &taken.1),
+        (&["apiserver", "--listen", "127.0.0.1:0", "--data-dir", &file], &file),
+        (&["apiserver", "--listen", "127.0.0.1:0", "--data-dir", &damaged], "damaged"),
+        (&["up", "--listen", &taken.1, "--data-dir", &fresh], &taken.1),
+        (&["up", "--listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0", "--data-dir", &file], &file),
+    ];
+    for (arguments, part) in cases {
+        let outcome = run(arguments);
+        assert_eq!(outcome.code, Some(3), "{arguments:?}: {outcome:?}");
+        assert_plain(&outcome, part);
+        assert!(outcome.stderr.contains("error: "), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn the_definitions_are_printed_as_yaml_json_and_names() {
+    let yaml = definitions_in_yaml();
+    assert_eq!(yaml.iter().map(name_of).collect::<Vec<_>>(), DEFINITIONS);
+
+    let json = run(["crds", "-o", "json"]);
+    assert_eq!((json.code, json.stderr.as_str()), (Some(0), ""));
+    let list: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((list["apiVersion"].as_str(), list["kind"].as_str()), (Some("v1"), Some("List")));
+    assert_eq!(list["items"], Value::Array(yaml), "both forms say the same");
+
+    let names = run(["crds", "--output", "name"]);
+    assert_eq!(names.code, Some(0));
+    let expected = DEFINITIONS.map(|name| format!("customresourcedefinition.apiextensions.k8s.io/{name}\n"));
+    assert_eq!(names.stdout, expected.concat());
+}
+
+#[tokio::test]
+async fn the_printed_definitions_are_accepted_by_the_api() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let directory = home.path().to_str().expect("temporary paths are UTF-8");
+    let mut server =
+        Running::start(["apiserver", "--listen", "127.0.0.1:0", "--ephemeral", "--data-dir", directory]);
+    server.line_with("Kubernetes API on");
+    let api = Api::<CustomResourceDefinition>::all(client(&home.path().join("kubeconfig")).await);
+    for definition in definitions_in_yaml() {
+        let name = name_of(&definition).to_owned();
+        let sent: CustomResourceDefinition = serde_json::from_value(definition).expect("a definition");
+        api.create(&PostParams::default(), &sent).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        process::eventually("the definition is established", async || {
+            let status = api.get(&name).await.expect("the definition").status?;
+            let mut conditions = status.conditions.into_iter().flatten();
+            conditions.any(|held| held.type_ == "Established" && held.status == "True").then_some(())
+        })
+        .await;
+    }
+    assert_eq!(server.terminate().code, Some(0));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    for output in ["yaml", "json"] {
+        let mut child = baton()
+            .args(["crds", "-o", output])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary under test starts");
+        let mut first = String::new();
+        // As `head -1` does: one line, then the pipe is closed while most is still unwritten.
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::with_capacity(64, stdout).read_line(&mut first).expect("a first line");
+        assert!(!first.is_empty());
+        let ended = child.wait_with_output().expect("an end");
+        assert_eq!(ended.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    }
+}
+
+/// The error is for a person: short, to the point, without a trace.
+#[track_caller]
+fn assert_plain(outcome: &Outcome, part: &str) {
+    let text = &outcome.stderr;
+    assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    assert!(text.lines().count() <= SCREEN, "more than a screen:\n{text}");
+    for trace in ["panicked", "RUST_BACKTRACE", "stack backtrace", "src/"] {
+        assert!(!text.contains(trace), "{text}");
+    }
+    assert_eq!(outcome.stdout, "", "errors go to standard error");
+}
+
+fn definitions_in_yaml() -> Vec<Value> {
+    let printed = run(["crds"]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (Some(0), ""));
+    let documents = printed.stdout.split("---\n").filter(|document| !document.is_empty());
+    documents.map(|document| serde_saphyr::from_str(document).expect("YAML")).collect()
+}
+
+fn name_of(definition: &Value) -> &str {
+    assert_eq!(definition["kind"], "CustomResourceDefinition");
+    definition["metadata"]["name"].as_str().expect("a name")
+}
