@@ -15,7 +15,8 @@ use crate::lookup::{at_mut, ensure, fill, set, text};
 use crate::quantity::Quantity;
 
 impl Kind {
-    /// Fills in defaults (all but a Service's address, which somebody has to keep a book of), on create and on update, before [`Kind::prepare_create`] or [`Kind::prepare_update`] and validation.
+    /// Fills in defaults, on create and on update, before [`Kind::prepare_create`] or [`Kind::prepare_update`] and validation.
+    /// Whoever writes the object owns them, so owners are to be told apart between the two.
     pub fn default(&self, object: &mut Value) {
         match (self.group, self.plural) {
             ("", "pods") => pods::pod(object),
@@ -26,8 +27,6 @@ impl Kind {
             ("", "secrets") => access::secret(object),
             ("", "namespaces") => namespace(object),
             ("", "nodes") => node(object),
-            ("", "events") => event(object, "reportingComponent", "source"),
-            ("events.k8s.io", _) => event(object, "reportingController", "deprecatedSource"),
             ("", "persistentvolumes") => storage::volume(object),
             ("", "persistentvolumeclaims") => storage::claim(object),
             ("", "resourcequotas") => amounts(object, &["spec.hard", "status.hard", "status.used"]),
@@ -72,15 +71,6 @@ fn node(object: &mut Value) {
     if let Some(capacity) = status.get("capacity").cloned().filter(Value::is_object) {
         fill(status, "allocatable", capacity);
     }
-}
-
-/// Kubernetes shows these even where nobody set them.
-fn event(object: &mut Value, reporter: &str, source: &str) {
-    fill(object, reporter, "");
-    if reporter == "reportingComponent" {
-        fill(object, "reportingInstance", "");
-    }
-    ensure(object, source);
 }
 
 /// Brings the amounts in these maps to their one written form; what is no amount is left for validation.

@@ -4,6 +4,7 @@
 //! Pure: values in, values out. No I/O, no clock; the current time comes in as an argument.
 
 mod age;
+mod assigned;
 mod columns;
 mod defaults;
 mod events;

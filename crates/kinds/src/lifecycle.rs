@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Kind;
+use crate::assigned;
 use crate::lookup::{annotation, at, ensure, fields, fill, flag, has_entries, list, remove, set, text};
 use crate::quality::service_class;
 
@@ -10,8 +11,10 @@ use crate::quality::service_class;
 const FIRST: i64 = 1;
 
 impl Kind {
-    /// Makes a new object's status and generation what Kubernetes starts with, whatever the client sent.
+    /// Makes a new object's status and generation what Kubernetes starts with, whatever the client sent, and adds what the
+    /// server decides (all but a Service's address, which somebody has to keep a book of).
     pub fn prepare_create(&self, object: &mut Value) {
+        assigned::complete(self, object, None);
         if self.counts_generation() {
             if let Some(metadata) = ensure(object, "metadata") {
                 set(metadata, "generation", FIRST);
@@ -32,6 +35,7 @@ impl Kind {
 
     /// Keeps what an update through the object's own path must not change, and counts the generation.
     pub fn prepare_update(&self, object: &mut Value, old: &Value) {
+        assigned::complete(self, object, Some(old));
         if self.has_status() {
             keep(object, old, "status");
         }
@@ -43,7 +47,6 @@ impl Kind {
                 }
             }
             ("apps", "daemonsets") => count_template(object, Some(old)),
-            ("", "services") => keep_address(object, old),
             _ => {}
         }
         let before = at(old, "metadata.generation").and_then(Value::as_i64);
@@ -123,6 +126,15 @@ impl Kind {
                 let annotations =
                     |object| fields(object, "metadata.annotations").filter(|map| !map.is_empty());
                 at(object, "spec") != at(old, "spec") || annotations(object) != annotations(old)
+            }
+            // Being put on a node is not the user's doing.
+            ("", "pods") => {
+                let unbound = |object: &Value| {
+                    let mut spec = at(object, "spec").cloned().unwrap_or_default();
+                    remove(&mut spec, "nodeName");
+                    spec
+                };
+                unbound(object) != unbound(old)
             }
             _ => at(object, "spec") != at(old, "spec"),
         }
@@ -228,19 +240,6 @@ fn select_own_pods(object: &mut Value) {
         && let Some(metadata) = ensure(object, "metadata")
     {
         set(metadata, "labels", all);
-    }
-}
-
-/// An update that leaves the address out means the one the Service has.
-fn keep_address(object: &mut Value, old: &Value) {
-    if !text(object, "spec.clusterIP").is_empty() || text(object, "spec.type") == "ExternalName" {
-        return;
-    }
-    let (address, addresses) = (at(old, "spec.clusterIP").cloned(), at(old, "spec.clusterIPs").cloned());
-    let Some(spec) = object.get_mut("spec") else { return };
-    if let (Some(address), Some(addresses)) = (address, addresses) {
-        set(spec, "clusterIP", address);
-        set(spec, "clusterIPs", addresses);
     }
 }
 

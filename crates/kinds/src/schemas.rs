@@ -88,14 +88,19 @@ fn special(name: &str) -> Option<Value> {
     })
 }
 
-/// Turns a published definition into the one objects are read by: without texts, and without `required`, since Kubernetes
-/// reports missing fields of built-in kinds from its validation, in other words than a schema would.
+/// Turns a published definition into the one objects are read by: without texts, and with lists alone in `required`, where it
+/// tells that they are always written. That a field is missing Kubernetes reports from the validation of the kind, in other
+/// words than a schema would.
 fn slim(name: &str, document: &mut Value) {
     match name.rsplit('.').next() {
         Some("IntOrString" | "Quantity") => *document = json!({"x-kubernetes-int-or-string": true}),
+        // Written and owned as a whole.
+        Some("RawExtension") => {
+            *document =
+                json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-map-type": "atomic"});
+        }
         Some(
             "FieldsV1"
-            | "RawExtension"
             | "JSON"
             | "JSONSchemaPropsOrArray"
             | "JSONSchemaPropsOrBool"
@@ -108,7 +113,16 @@ fn slim(name: &str, document: &mut Value) {
 fn strip(node: &mut Value) {
     let Some(fields) = node.as_object_mut() else { return };
     fields.remove("description");
-    fields.remove("required");
+    let is_list = |fields: &Map<String, Value>, name: &Value| {
+        name.as_str()
+            .is_some_and(|name| fields.get("properties").is_some_and(|all| all[name]["type"] == "array"))
+    };
+    if let Some(Value::Array(mut required)) = fields.remove("required") {
+        required.retain(|name| is_list(fields, name));
+        if !required.is_empty() {
+            fields.insert("required".into(), required.into());
+        }
+    }
     if let Some(Value::Object(properties)) = fields.get_mut("properties") {
         properties.values_mut().for_each(strip);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{amount, amounts, storage};
-use crate::lookup::{at, at_mut, ensure, fields, fill, fill_zero, flag, list, list_mut, set, text};
+use crate::lookup::{at, at_mut, ensure, fields, fill, fill_zero, flag, list_mut, set, text};
 
 const DEFAULT_MODE: i64 = 0o644;
 const LISTS_OF_CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -16,11 +16,6 @@ pub(super) fn pod(object: &mut Value) {
     }
     fill(spec, "enableServiceLinks", true);
     pod_spec(spec);
-    fill(spec, "serviceAccountName", "default");
-    mirror_service_account(spec);
-    fill(spec, "priority", 0);
-    fill(spec, "preemptionPolicy", "PreemptLowerPriority");
-    tolerate_short_outages(spec);
 }
 
 /// The Pod template at a path.
@@ -64,27 +59,6 @@ fn mirror_service_account(spec: &mut Value) {
     let name = text(spec, "serviceAccountName").to_owned();
     if !name.is_empty() {
         set(spec, "serviceAccount", name);
-    }
-}
-
-/// Without a toleration of its own a Pod stays five minutes on a node that is not ready or out of reach.
-fn tolerate_short_outages(spec: &mut Value) {
-    const OUTAGES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-    const SECONDS: i64 = 300;
-    for key in OUTAGES {
-        let tolerated = list(spec, "tolerations").iter().any(|toleration| {
-            let (known, effect) = (text(toleration, "key"), text(toleration, "effect"));
-            (known == key || known.is_empty()) && (effect == "NoExecute" || effect.is_empty())
-        });
-        if tolerated {
-            continue;
-        }
-        fill(spec, "tolerations", json!([]));
-        if let Some(Value::Array(tolerations)) = spec.get_mut("tolerations") {
-            tolerations.push(
-                json!({"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": SECONDS}),
-            );
-        }
     }
 }
 

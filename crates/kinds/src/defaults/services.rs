@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::lookup::{at, at_mut, ensure, fill, fill_zero, flag, list, list_mut, set, text};
+use crate::lookup::{at, at_mut, ensure, fill, fill_zero, list, list_mut, set, text};
 
 pub(super) fn service(object: &mut Value) {
-    let identity = format!("{}/{}", text(object, "metadata.namespace"), text(object, "metadata.name"));
     let Some(spec) = ensure(object, "spec") else { return };
     fill(spec, "sessionAffinity", "None");
     fill(spec, "type", "ClusterIP");
@@ -26,15 +25,6 @@ pub(super) fn service(object: &mut Value) {
         return;
     }
     fill(spec, "internalTrafficPolicy", "Cluster");
-    let address = text(spec, "clusterIP").to_owned();
-    if list(spec, "clusterIPs").is_empty() && !address.is_empty() {
-        set(spec, "clusterIPs", json!([address]));
-    }
-    let family = if address.contains(':') { "IPv6" } else { "IPv4" };
-    if list(spec, "ipFamilies").is_empty() {
-        set(spec, "ipFamilies", json!([family]));
-    }
-    fill(spec, "ipFamilyPolicy", "SingleStack");
     if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
         return;
     }
@@ -42,30 +32,6 @@ pub(super) fn service(object: &mut Value) {
     if kind == "LoadBalancer" {
         fill(spec, "allocateLoadBalancerNodePorts", true);
     }
-    if kind == "NodePort" || flag(spec, "allocateLoadBalancerNodePorts") {
-        node_ports(spec, &identity);
-    }
-}
-
-/// Ports on every node from the usual range, spread by name and kept apart within the Service.
-fn node_ports(spec: &mut Value, identity: &str) {
-    const FIRST: i64 = 30000;
-    const COUNT: i64 = 2768;
-    let mut taken: Vec<i64> =
-        list(spec, "ports").iter().filter_map(|port| at(port, "nodePort")?.as_i64()).collect();
-    let start = i64::from(hash(identity)) % COUNT;
-    for port in list_mut(spec, "ports") {
-        let free = (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|port| !taken.contains(port));
-        if let Some(free) = free {
-            fill_zero(port, "nodePort", free);
-            taken.push(free);
-        }
-    }
-}
-
-/// FNV-1a: small, stable across releases, and spread well enough for names.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 pub(super) fn endpoints(object: &mut Value) {

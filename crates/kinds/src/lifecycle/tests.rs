@@ -37,6 +37,19 @@ fn generation_starts_at_one_where_it_is_counted_and_is_absent_elsewhere() {
 }
 
 #[test]
+fn being_put_on_a_node_does_not_count_as_a_change_of_a_pod() {
+    let old = created("", "v1", "pods", json!({"spec": {"containers": [{"name": "a", "image": "x"}]}}));
+    let mut bound = old.clone();
+    bound["spec"]["nodeName"] = "n1".into();
+    let mut changed = old.clone();
+    changed["spec"]["containers"][0]["image"] = "y".into();
+    for (mut object, generation) in [(bound, 1), (changed, 2)] {
+        find("", "v1", "pods").expect("listed").prepare_update(&mut object, &old);
+        assert_eq!(object["metadata"]["generation"], generation);
+    }
+}
+
+#[test]
 fn a_namespace_gets_its_finalizer_once() {
     let expected = json!(["kubernetes"]);
     assert_eq!(created("", "v1", "namespaces", json!({}))["spec"]["finalizers"], expected);

@@ -116,6 +116,7 @@ fn a_pod_without_a_node_may_be_bound_but_not_moved() {
             pod["spec"]["nodeName"] = node.into();
         }
         kind_of(&pod).default(&mut pod);
+        kind_of(&pod).prepare_create(&mut pod);
         pod
     };
     assert_eq!(judged(pod(Some("n1")), Some(&pod(None))), []);
