@@ -300,12 +300,7 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, door: Arc<Door>) {
         async move { Ok::<_, Infallible>(door.enter(request, certified).await) }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
-    server
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_LIMIT)
-        .pipeline_flush(true);
+    server.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_LIMIT);
     server
         .http2()
         .timer(TokioTimer::new())
