@@ -13,14 +13,27 @@ const RENAMED: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
+/// Always written in the core shape, left out where empty in the other.
+const INSTANCE: &str = "reportingInstance";
+
 /// Turns a core/v1 Event into the `events.k8s.io/v1` shape.
 pub fn event_to_new(event: &Value) -> Value {
-    renamed(event, "events.k8s.io/v1", &RENAMED)
+    let mut event = renamed(event, "events.k8s.io/v1", &RENAMED);
+    if let Some(fields) = event.as_object_mut()
+        && fields.get(INSTANCE).is_some_and(|instance| instance == "")
+    {
+        fields.remove(INSTANCE);
+    }
+    event
 }
 
 /// Turns an `events.k8s.io/v1` Event into the core/v1 shape.
 pub fn event_to_core(event: &Value) -> Value {
-    renamed(event, "v1", &RENAMED.map(|(core, new)| (new, core)))
+    let mut event = renamed(event, "v1", &RENAMED.map(|(core, new)| (new, core)));
+    if let Some(fields) = event.as_object_mut() {
+        fields.entry(INSTANCE).or_insert_with(|| "".into());
+    }
+    event
 }
 
 fn renamed(event: &Value, api_version: &str, names: &[(&str, &str)]) -> Value {
@@ -57,6 +70,15 @@ mod tests {
         });
         assert_eq!(event_to_new(&core), new);
         assert_eq!(event_to_core(&new), core);
+    }
+
+    #[test]
+    fn only_the_core_shape_writes_an_empty_instance() {
+        let new = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}});
+        let core =
+            json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reportingInstance": ""});
+        assert_eq!(event_to_core(&new), core);
+        assert_eq!(event_to_new(&core), new);
     }
 
     #[test]
