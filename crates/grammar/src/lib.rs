@@ -5,3 +5,4 @@
 pub mod fields;
 pub mod jsonpath;
 pub mod labels;
+pub mod quantity;

@@ -8,11 +8,11 @@ mod services;
 mod storage;
 mod workloads;
 
+use baton_grammar::quantity::Quantity;
 use serde_json::Value;
 
 use crate::Kind;
 use crate::lookup::{at_mut, ensure, fill, set, text};
-use crate::quantity::Quantity;
 
 impl Kind {
     /// Fills in defaults, on create and on update, before [`Kind::prepare_create`] or [`Kind::prepare_update`] and validation.

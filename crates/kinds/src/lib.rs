@@ -15,7 +15,6 @@ mod names;
 mod openapi;
 pub mod protobuf;
 mod quality;
-mod quantity;
 mod registry;
 mod schemas;
 mod validation;

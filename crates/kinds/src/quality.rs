@@ -1,9 +1,9 @@
 //! A Pod's quality-of-service class.
 
+use baton_grammar::quantity::Quantity;
 use serde_json::Value;
 
 use crate::lookup::{at, list};
-use crate::quantity::Quantity;
 
 /// `Guaranteed` when every container's CPU and memory limits are set and equal its requests, `BestEffort` when nothing is set,
 /// `Burstable` between.
@@ -25,7 +25,7 @@ pub(crate) fn service_class(pod: &Value) -> &'static str {
             guaranteed &= match (request, limit) {
                 (_, None) => false,
                 (None, Some(_)) => true,
-                (Some(request), Some(limit)) => request.compare(limit).is_eq(),
+                (Some(request), Some(limit)) => request.cmp(&limit).is_eq(),
             };
         }
     }

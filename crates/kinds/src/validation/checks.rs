@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use baton_grammar::quantity::{MALFORMED, Quantity};
 use baton_schema::{FieldError, Problem, names};
 use serde_json::Value;
 
 use crate::lookup::{at, int, text};
 use crate::names::port_name;
-use crate::quantity::Quantity;
 
 pub(super) type Errors = Vec<FieldError>;
 
@@ -146,12 +146,7 @@ pub(super) fn amounts(errors: &mut Errors, path: &str, map: Option<&Value>) -> V
     for (name, value) in map.and_then(Value::as_object).into_iter().flatten() {
         let path = format!("{path}[{name}]");
         match value.as_str().and_then(Quantity::parse) {
-            None => invalid(
-                errors,
-                &path,
-                value.clone(),
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-            ),
+            None => invalid(errors, &path, value.clone(), MALFORMED),
             Some(amount) => {
                 if amount.is_negative() {
                     invalid(errors, &path, amount.canonical(), NOT_NEGATIVE);

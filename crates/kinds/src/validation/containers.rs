@@ -168,7 +168,7 @@ pub(super) fn resources(errors: &mut Errors, path: &str, resources: Option<&Valu
     let limits: HashMap<String, _> = limits.into_iter().collect();
     for (name, request) in requests {
         if let Some(limit) = limits.get(&name)
-            && request.compare(*limit).is_gt()
+            && request > *limit
         {
             let detail = format!("must be less than or equal to {name} limit of {}", limit.canonical());
             invalid(errors, &format!("{path}.requests"), request.canonical(), detail);

@@ -1,5 +1,6 @@
 //! Volumes, claims, classes, and limits on what may be asked for.
 
+use baton_grammar::quantity::Quantity;
 use baton_schema::FieldError;
 use baton_schema::names;
 use serde_json::Value;
@@ -8,7 +9,6 @@ use super::checks::{
     Errors, amounts, duplicate, forbidden, immutable, invalid, named, obeys, one_of, required,
 };
 use crate::lookup::{at, fields, list, remove, text};
-use crate::quantity::Quantity;
 
 const MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const NOTHING: &Value = &Value::Null;
@@ -141,7 +141,7 @@ fn claim_update(errors: &mut Errors, object: &Value, old: &Value) {
     let request = |object| text(object, "spec.resources.requests.storage");
     let (now, before) = (Quantity::parse(request(object)), Quantity::parse(request(old)));
     if let (Some(now), Some(before)) = (now, before)
-        && now.compare(before).is_lt()
+        && now < before
     {
         let path = "spec.resources.requests.storage";
         forbidden(errors, path, "field can not be less than status.capacity");
@@ -234,7 +234,7 @@ pub(super) fn limit_range(errors: &mut Errors, object: &Value) {
             for (field, word) in
                 [("max", "max"), ("defaultRequest", "default request"), ("default", "default")]
             {
-                let Some(other) = read(field, &name).filter(|other| least.compare(*other).is_gt()) else {
+                let Some(other) = read(field, &name).filter(|other| least > *other) else {
                     continue;
                 };
                 let (low, high) = (least.canonical(), other.canonical());

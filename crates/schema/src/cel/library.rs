@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use baton_grammar::quantity::{MALFORMED, Quantity};
 use cel::common::types::{DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, Value};
 use regex::Regex;
 
-use super::quantity::{self, Quantity};
+use super::quantity::{self, Amount};
 use crate::formats;
 
 type Outcome = Result<Value, ExecutionError>;
@@ -72,9 +73,8 @@ fn quantities(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload("quantity", "string_to_quantity", vec![STRING_TYPE], |args| {
         call(args, |args| {
             let parsed = Quantity::parse(string(args, 0)?);
-            let parsed =
-                parsed.ok_or_else(|| ExecutionError::function_error("quantity", quantity::MALFORMED))?;
-            Ok(Value::Opaque(Arc::new(parsed)))
+            let parsed = parsed.ok_or_else(|| ExecutionError::function_error("quantity", MALFORMED))?;
+            Ok(Value::Opaque(Arc::new(Amount(parsed))))
         })
     })?;
     let kind = || Type::new_opaque_type(quantity::TYPE);
@@ -135,7 +135,7 @@ fn items(args: &[Value], at: usize) -> Result<&[Value], ExecutionError> {
 fn amount(args: &[Value], at: usize) -> Result<Quantity, ExecutionError> {
     let found = match args.get(at) {
         Some(Value::Int(number)) => Some(Quantity::from(*number)),
-        Some(Value::Opaque(value)) => value.downcast_ref::<Quantity>().copied(),
+        Some(Value::Opaque(value)) => value.downcast_ref::<Amount>().map(|amount| amount.0),
         _ => None,
     };
     found.ok_or_else(|| mismatch("quantity"))
@@ -151,7 +151,7 @@ fn sub(args: &[Value]) -> Outcome {
 
 fn summed(function: &str, total: Option<Quantity>) -> Outcome {
     let total = total.ok_or_else(|| ExecutionError::function_error(function, "quantity overflow"))?;
-    Ok(Value::Opaque(Arc::new(total)))
+    Ok(Value::Opaque(Arc::new(Amount(total))))
 }
 
 fn mismatch(want: &str) -> ExecutionError {

@@ -1,14 +1,21 @@
 //! Resource quantities: `500m`, `1.5Gi`, `2e3`.
 
-/// An exact amount, to a thousand-millionth; finer fractions are rounded up, as Kubernetes does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Quantity {
+use std::cmp::Ordering;
+
+/// What is said of text that is no quantity.
+pub const MALFORMED: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// An exact amount, to a thousand-millionth; finer fractions are rounded up, as Kubernetes does. Amounts are equal however
+/// they were written.
+#[derive(Debug, Clone, Copy)]
+pub struct Quantity {
     nanos: i128,
     form: Form,
 }
 
 /// How the amount was written, which is how it is written back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Decimal,
     Binary,
@@ -26,7 +33,7 @@ const BINARY_SUFFIXES: [(&str, u32); 6] =
 
 impl Quantity {
     /// Reads an amount; `None` where the text is none.
-    pub(crate) fn parse(text: &str) -> Option<Quantity> {
+    pub fn parse(text: &str) -> Option<Quantity> {
         let (negative, digits) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
@@ -43,27 +50,44 @@ impl Quantity {
         Some(Quantity { nanos: if negative { -nanos } else { nanos }, form })
     }
 
-    pub(crate) fn is_negative(self) -> bool {
+    /// Whether it is less than nothing.
+    pub fn is_negative(self) -> bool {
         self.nanos < 0
     }
 
-    pub(crate) fn is_zero(self) -> bool {
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
-    /// Compares amounts, whatever they were written as.
-    pub(crate) fn compare(self, other: Quantity) -> std::cmp::Ordering {
-        self.nanos.cmp(&other.nanos)
+    /// The sum; `None` where it is too large to hold.
+    pub fn plus(self, other: Quantity) -> Option<Quantity> {
+        Some(Quantity { nanos: self.nanos.checked_add(other.nanos)?, form: self.form })
+    }
+
+    /// As much below nothing as this is above.
+    pub fn negated(self) -> Quantity {
+        Quantity { nanos: self.nanos.saturating_neg(), form: self.form }
+    }
+
+    /// The amount as a whole number, where it is one.
+    pub fn integer(self) -> Option<i64> {
+        if self.nanos % NANOS == 0 { i64::try_from(self.nanos / NANOS).ok() } else { None }
+    }
+
+    /// The nearest floating-point number.
+    pub fn float(self) -> f64 {
+        self.nanos as f64 / NANOS as f64
     }
 
     /// The amount in thousandths, rounded up.
-    pub(crate) fn milli(self) -> i128 {
+    pub fn milli(self) -> i128 {
         const NANOS_IN_MILLI: i128 = 1_000_000;
         self.nanos.div_euclid(NANOS_IN_MILLI) + i128::from(self.nanos.rem_euclid(NANOS_IN_MILLI) != 0)
     }
 
     /// The one way this amount is written: no fraction, the largest suffix that allows that.
-    pub(crate) fn canonical(self) -> String {
+    pub fn canonical(self) -> String {
         if self.nanos == 0 {
             return "0".to_owned();
         }
@@ -87,6 +111,32 @@ impl Quantity {
         let suffix =
             DECIMAL_SUFFIXES.iter().find(|(_, power)| *power == exponent).map_or("", |(suffix, _)| suffix);
         format!("{mantissa}{suffix}")
+    }
+}
+
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Quantity { nanos: i128::from(number) * NANOS, form: Form::Decimal }
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
     }
 }
 
@@ -190,27 +240,30 @@ mod tests {
 
     #[test]
     fn huge_and_tiny_amounts_stay_in_bounds() {
-        let largest = Quantity::parse("9223372036854775807").expect("a number");
+        let largest = Quantity::from(i64::MAX);
         for text in ["1e1000", "999999999999999999999999999999999E", "9e99999999999", "16Ei"] {
-            assert_eq!(
-                Quantity::parse(text).expect(text).compare(largest),
-                std::cmp::Ordering::Equal,
-                "{text}"
-            );
+            assert_eq!(Quantity::parse(text), Some(largest), "{text}");
         }
         assert_eq!(Quantity::parse("1e-1000").expect("a number").canonical(), "1e-9");
-        assert_eq!(
-            Quantity::parse(&"9".repeat(5000)).expect("a number").compare(largest),
-            std::cmp::Ordering::Equal
-        );
+        assert_eq!(Quantity::parse(&"9".repeat(5000)), Some(largest));
     }
 
     #[test]
-    fn amounts_compare_across_suffixes() {
+    fn amounts_compare_and_add_across_suffixes() {
         let read = |text| Quantity::parse(text).expect("a number");
-        assert_eq!(read("1Gi").compare(read("1024Mi")), std::cmp::Ordering::Equal);
-        assert_eq!(read("1G").compare(read("1Gi")), std::cmp::Ordering::Less);
+        assert_eq!(read("1Gi"), read("1024Mi"));
+        assert!(read("1G") < read("1Gi"));
         assert_eq!(read("0.0001").milli(), 1);
+        assert_eq!(read("500m").plus(read("0.5")), Some(Quantity::from(1)));
+        assert_eq!(read("1").plus(read("500m").negated()), Some(read("500m")));
+    }
+
+    #[test]
+    fn amounts_turn_into_numbers() {
+        let read = |text| Quantity::parse(text).expect("a number");
+        assert_eq!(read("2k").integer(), Some(2000));
+        assert_eq!(read("1500m").integer(), None);
+        assert!((read("1500m").float() - 1.5).abs() < f64::EPSILON);
     }
 
     proptest::proptest! {
@@ -219,7 +272,7 @@ mod tests {
             if let Some(read) = Quantity::parse(&text) {
                 let written = read.canonical();
                 let again = Quantity::parse(&written).expect("what is written can be read");
-                proptest::prop_assert_eq!(again.compare(read), std::cmp::Ordering::Equal);
+                proptest::prop_assert_eq!(again, read);
                 proptest::prop_assert_eq!(again.canonical(), written);
             }
         }
