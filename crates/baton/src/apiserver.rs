@@ -1,5 +1,6 @@
 //! `baton apiserver`.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::lock::Lock;
-use crate::{shutdown, terminal};
+use crate::shutdown::Shutdown;
+use crate::terminal;
 
 /// How to serve.
 #[derive(Debug, Args)]
@@ -57,6 +59,15 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let mut shutdown = Shutdown::listen();
+    tokio::select! {
+        ended = serve(&arguments) => ended.map(|never| match never {}),
+        () = shutdown.asked() => Ok(()),
+    }
+}
+
+/// Serves until it is dropped.
+async fn serve(arguments: &Arguments) -> Result<Infallible, Failure> {
     let directory = &arguments.data_dir;
     let _lock = Lock::take(directory)?;
     let options = arguments.simulation.options();
@@ -72,6 +83,5 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", kubeconfig.display())))?;
     terminal::tell(&format!("Kubernetes API on https://{}", server.addr()));
     terminal::tell(&format!("  kubectl --kubeconfig {} get namespaces", kubeconfig.display()));
-    shutdown::asked().await;
-    Ok(())
+    std::future::pending().await
 }

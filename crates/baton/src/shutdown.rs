@@ -1,14 +1,32 @@
 //! Waiting to be told to stop.
 
-/// Returns on Ctrl-C or SIGTERM.
-pub(crate) async fn asked() {
-    let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(signal) => signal,
-        // Without a handler for SIGTERM its default still ends the process.
-        Err(_) => return drop(tokio::signal::ctrl_c().await),
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Hears Ctrl-C and SIGTERM from the moment it is made, so that none is missed while a server starts.
+pub(crate) struct Shutdown {
+    signals: [Option<Signal>; 2],
+}
+
+impl Shutdown {
+    /// Must be made within the runtime.
+    pub(crate) fn listen() -> Shutdown {
+        // Without a handler the default of a signal still ends the process.
+        Shutdown { signals: [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok()) }
+    }
+
+    /// Returns when either has come.
+    pub(crate) async fn asked(&mut self) {
+        let [interrupt, terminate] = &mut self.signals;
+        tokio::select! {
+            () = heard(interrupt) => {}
+            () = heard(terminate) => {}
+        }
+    }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -197,22 +197,57 @@ async fn a_port_that_is_taken_is_named() {
 #[tokio::test]
 async fn output_that_nobody_reads_does_not_end_the_fleet() {
     let home = home();
-    let mut command = process::baton();
-    command.args(arguments_of(home.path(), &["--clusters", "1", "--ephemeral"]));
-    command.stdout(closed_pipe()).stderr(closed_pipe());
-    let mut child = command.spawn().expect("the binary under test starts");
-    let kubeconfig = home.path().join("clusters/dev.kubeconfig");
-    eventually("the member is up", async || kubeconfig.exists().then_some(())).await;
-    let secrets = secrets(&client(&home.path().join("kubeconfig")).await);
-    let selected = ListParams::default().labels(CLUSTER_SECRETS);
-    eventually("its Secret is there", async || {
-        (secrets.list(&selected).await.ok()?.items.len() == 1).then_some(())
+    let page = free_address();
+    let listen = page.to_string();
+    let mut running =
+        Running::unread(arguments_at(&listen, home.path(), &["--clusters", "1", "--ephemeral"]));
+    eventually("the page is healthy", async || {
+        assert!(running.runs(), "it ended");
+        is_healthy(page).then_some(())
     })
     .await;
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
-    let status = tokio::task::spawn_blocking(move || child.wait()).await.expect("no panic").expect("an end");
-    assert_eq!(status.code(), Some(0));
+    assert_eq!(running.terminate().code, Some(0));
+}
+
+#[tokio::test]
+async fn a_fleet_that_is_still_starting_can_be_stopped() {
+    let home = home();
+    let running = Running::start(arguments_of(home.path(), &["--clusters", "100", "--no-demo"]));
+    exists(&home.path().join("kubeconfig")).await;
+    let outcome = running.terminate();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(!outcome.stdout.contains("Baton is up"), "it was not yet up: {}", outcome.stdout);
+}
+
+#[tokio::test]
+async fn a_fleet_killed_at_any_point_of_its_start_starts_again() {
+    let home = home();
+    let milestones = [
+        "lock",
+        "control-plane/store/objects.redb",
+        "control-plane/pki/ca.crt",
+        "control-plane/pki/client.key",
+        "control-plane/pki/token",
+        "kubeconfig",
+        "admin-password",
+        "clusters/dev/pki/server.crt",
+        "clusters/dev.kubeconfig",
+        "clusters/staging/store/objects.redb",
+        "clusters/prod.kubeconfig",
+    ];
+    for milestone in milestones {
+        let mut running = Running::start(arguments_of(home.path(), &[]));
+        exists(&home.path().join(milestone)).await;
+        running.kill();
+    }
+    let fleet = Fleet::start(home.path(), &[]).await;
+    expect_definitions(&fleet.control().await).await;
+    let members = fleet.members().await;
+    assert_eq!(members.len(), 3);
+    for member in members.values() {
+        expect_demo(&member.client().await).await;
+    }
+    fleet.stops();
 }
 
 // === a fleet under test ===
@@ -235,10 +270,7 @@ impl Fleet {
     async fn start(home: &Path, arguments: &[&str]) -> Self {
         let mut running = Running::start(arguments_of(home, arguments));
         let page = address_in(&running.line_with("page "));
-        eventually("the page is healthy", async || {
-            get(page, "/healthz").starts_with("HTTP/1.1 200 ").then_some(())
-        })
-        .await;
+        eventually("the page is healthy", async || is_healthy(page).then_some(())).await;
         Self { running, page, home: home.to_owned() }
     }
 
@@ -259,7 +291,7 @@ impl Fleet {
 
     async fn is_unharmed(&mut self) {
         assert!(self.running.runs());
-        assert!(get(self.page, "/healthz").starts_with("HTTP/1.1 200 "));
+        assert!(is_healthy(self.page));
         let namespaces = Api::<Namespace>::all(self.control().await).list(&ListParams::default()).await;
         namespaces.expect("the first fleet's API answers");
     }
@@ -312,19 +344,13 @@ fn member_in(secret: Secret) -> (String, Member) {
 }
 
 fn arguments_of<'a>(home: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    arguments_at("127.0.0.1:0", home, more)
+}
+
+fn arguments_at<'a>(listen: &'a str, home: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let home = home.to_str().expect("temporary paths are UTF-8");
-    let fixed = [
-        "up",
-        "--listen",
-        "127.0.0.1:0",
-        "--api-listen",
-        "127.0.0.1:0",
-        "--ready-delay",
-        "10ms",
-        "--data-dir",
-        home,
-    ];
-    fixed.into_iter().chain(more.iter().copied()).collect()
+    let place = ["up", "--listen", listen, "--api-listen", "127.0.0.1:0", "--data-dir", home];
+    place.into_iter().chain(["--ready-delay", "10ms"]).chain(more.iter().copied()).collect()
 }
 
 fn home() -> TempDir {
@@ -432,10 +458,20 @@ fn get(address: SocketAddr, path: &str) -> String {
     if ask().is_err() { String::new() } else { answer }
 }
 
-/// The writing end of a pipe that nobody reads.
-fn closed_pipe() -> std::io::PipeWriter {
-    let (_, writer) = std::io::pipe().expect("a pipe");
-    writer
+fn is_healthy(page: SocketAddr) -> bool {
+    get(page, "/healthz").starts_with("HTTP/1.1 200 ")
+}
+
+/// A port that was free a moment ago. It is not one that systems give to outgoing connections, of which the tests
+/// that run beside this one make many.
+fn free_address() -> SocketAddr {
+    let ports = std::iter::repeat_with(|| rand::random_range(20_000..30_000)).take(1_000);
+    let mut addresses = ports.map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    addresses.find(|address| TcpListener::bind(address).is_ok()).expect("one of many ports is free")
+}
+
+async fn exists(path: &Path) {
+    eventually(&format!("{} exists", path.display()), async || path.exists().then_some(())).await;
 }
 
 /// Every file below, with its path from there.

@@ -4,6 +4,7 @@ mod fleet;
 mod objects;
 mod page;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ use tokio::net::TcpListener;
 use crate::apiserver::Simulation;
 use crate::failure::Failure;
 use crate::lock::Lock;
-use crate::{shutdown, terminal};
+use crate::shutdown::Shutdown;
+use crate::terminal;
 use fleet::{Member, MemberArgument};
 
 /// What to run.
@@ -64,6 +66,21 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     } else {
         fleet::named(arguments.cluster.clone()).map_err(Failure::usage)?
     };
+    let mut shutdown = Shutdown::listen();
+    tokio::select! {
+        ended = serve(&arguments, &members) => match ended? {},
+        () = shutdown.asked() => {}
+    }
+    terminal::remark(if arguments.ephemeral {
+        "\nStopped. No objects were kept."
+    } else {
+        "\nStopped. The clusters' objects are kept; `baton up` goes on with them."
+    });
+    Ok(())
+}
+
+/// Starts the fleet and serves it until dropped.
+async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, Failure> {
     // Taken first: a second `up` must not get far enough to touch the first one's files.
     let _lock = Lock::take(&arguments.data_dir)?;
     let web = TcpListener::bind(arguments.listen)
@@ -97,19 +114,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         running.push(up);
     }
-    objects::forget_others(&control.cluster, &members).await?;
-    home.forget_others(&members)?;
+    objects::forget_others(&control.cluster, members).await?;
+    home.forget_others(members)?;
 
-    let serving = tokio::spawn(page::serve(web, page::text(&home.shown("kubeconfig"), &members)));
-    announce(&home, web_address, &control.server, &members);
-    shutdown::asked().await;
-    serving.abort();
-    terminal::remark(if arguments.ephemeral {
-        "\nStopped. No objects were kept."
-    } else {
-        "\nStopped. The clusters' objects are kept; `baton up` goes on with them."
-    });
-    Ok(())
+    announce(&home, web_address, &control.server, members);
+    Ok(page::serve(web, page::text(&home.shown("kubeconfig"), members)).await)
 }
 
 fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 
 use super::fleet::Member;
 
-/// Answers until aborted.
-pub(crate) async fn serve(listener: TcpListener, text: String) {
+/// Answers until dropped.
+pub(crate) async fn serve(listener: TcpListener, text: String) -> Infallible {
     let text = Bytes::from(text);
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };

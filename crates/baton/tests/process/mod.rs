@@ -5,7 +5,7 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::{BufRead as _, BufReader, Read},
+    io::{self, BufRead as _, BufReader, Read},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -62,6 +62,19 @@ impl Running {
         thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let errors = read_all(child.stderr.take().expect("piped"));
         Self { child, lines, errors: Some(errors) }
+    }
+
+    /// Starts a command whose output nobody reads: both pipes are closed already.
+    pub(crate) fn unread<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Self {
+        let closed = || io::pipe().expect("a pipe").1;
+        let child = baton()
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(closed())
+            .stderr(closed())
+            .spawn()
+            .expect("the binary under test starts");
+        Self { child, lines: mpsc::channel().1, errors: None }
     }
 
     /// Reads standard output on until a line has this part.
