@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,12 +155,21 @@ impl Credentials {
         Ok(made)
     }
 
+    /// The name to expect in the server's certificate where that is not the address: the certificate outlives
+    /// restarts on other addresses, so it names none but the local ones.
+    pub fn server_name(address: SocketAddr) -> Option<&'static str> {
+        let named = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+        (!named.contains(&address.ip())).then_some("localhost")
+    }
+
     /// A kubeconfig for `https://address`.
     pub fn kubeconfig(&self, address: SocketAddr, name: &str) -> String {
         let data = |pem: &str| STANDARD.encode(pem);
+        let server_name = Credentials::server_name(address)
+            .map_or_else(String::new, |name| format!("    tls-server-name: {name}\n"));
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: {name}\n  cluster:\n    server: \
-             https://{address}\n    certificate-authority-data: {}\ncontexts:\n- name: {name}\n  context:\n    cluster: \
+             https://{address}\n{server_name}    certificate-authority-data: {}\ncontexts:\n- name: {name}\n  context:\n    cluster: \
              {name}\n    user: {name}\nusers:\n- name: {name}\n  user:\n    client-certificate-data: {}\n    \
              client-key-data: {}\n",
             data(&self.ca_certificate),
@@ -227,7 +236,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// The address listened on, with the port that was chosen.
+    /// Where clients on this machine reach it: the address listened on, with the port that was chosen. One that
+    /// stands for all addresses is replaced by the local one.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
@@ -256,7 +266,12 @@ pub async fn serve_with(
 ) -> Result<Server, ServeError> {
     let listener =
         TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
-    let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+    let mut address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
     let acceptor = TlsAcceptor::from(Arc::new(credentials.tls()?));
     let door = Arc::new(Door { cluster, token: credentials.token.clone() });
     let mut accepting = JoinSet::new();

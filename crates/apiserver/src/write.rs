@@ -329,13 +329,7 @@ impl Core {
         options: &WriteOptions,
     ) {
         let (api_version, time) = (resource.api_version(), self.clock.stamp());
-        let writer = Writer {
-            manager: &options.manager,
-            api_version: &api_version,
-            subresource: part.subresource(),
-            time: &time,
-            ignored: ignored(resource, part),
-        };
+        let writer = writer(resource, part, options, &api_version, &time);
         apply::track_update(&resource.schema(), before, after, &writer);
     }
 
@@ -350,13 +344,7 @@ impl Core {
         force: bool,
     ) -> Result<Value, Failure> {
         let (api_version, time) = (resource.api_version(), self.clock.stamp());
-        let writer = Writer {
-            manager: &options.manager,
-            api_version: &api_version,
-            subresource: part.subresource(),
-            time: &time,
-            ignored: ignored(resource, part),
-        };
+        let writer = writer(resource, part, options, &api_version, &time);
         apply::apply(&resource.schema(), live, config, &writer, force).map_err(|error| match error {
             ApplyError::Conflicts(ref conflicts) => {
                 let causes = conflicts.iter().map(apply::Conflict::to_cause).collect();
@@ -365,6 +353,17 @@ impl Core {
             other => Failure::bad_request(other.to_string()),
         })
     }
+}
+
+fn writer<'a>(
+    resource: &Resource,
+    part: Part,
+    options: &'a WriteOptions,
+    api_version: &'a str,
+    time: &'a str,
+) -> Writer<'a> {
+    let (subresource, ignored) = (part.subresource(), ignored(resource, part));
+    Writer { manager: &options.manager, api_version, subresource, time, ignored }
 }
 
 /// What cannot be owned through a path because writing it there has no effect.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::catalog::Resource;
 use crate::cluster::Core;
 use crate::delete::{DeleteOptions, Propagation};
-use crate::failure::Failure;
+use crate::housekeeping::report;
 use crate::object::{self, FOREGROUND, ORPHAN};
 use crate::write::{Part, Proposal, WriteOptions};
 
@@ -173,7 +173,7 @@ impl Collector {
             propagation: Some(propagation),
             ..DeleteOptions::default()
         };
-        report(self.core.delete(&resource, &key.namespace, &key.name, &options).await.map(|_| ()), key);
+        report(self.core.delete(&resource, &key.namespace, &key.name, &options).await, MANAGER, key);
     }
 
     fn state(&self, owner: &Value, namespace: &str) -> Owner {
@@ -215,7 +215,7 @@ impl Collector {
                 Ok(Proposal::Object(next))
             })
             .await;
-        report(outcome.map(|_| ()), key);
+        report(outcome, MANAGER, key);
     }
 
     async fn orphan(&mut self, key: &Key, owner: &Value) {
@@ -225,7 +225,7 @@ impl Collector {
                 self.release(&resource, &dependent, &[&uid]).await;
             }
         }
-        self.drop_finalizer(key, ORPHAN).await;
+        self.core.drop_finalizer(key, ORPHAN, MANAGER).await;
     }
 
     async fn foreground(&mut self, key: &Key, owner: &Value) {
@@ -241,22 +241,8 @@ impl Collector {
             }
         }
         if !blocked {
-            self.drop_finalizer(key, FOREGROUND).await;
+            self.core.drop_finalizer(key, FOREGROUND, MANAGER).await;
         }
-    }
-
-    async fn drop_finalizer(&self, key: &Key, finalizer: &str) {
-        let Some(resource) = self.core.catalog().by_storage(&key.resource) else { return };
-        let options = WriteOptions::internal(MANAGER);
-        let outcome = self
-            .core
-            .modify(&resource, &key.namespace, &key.name, Part::Other(""), &options, |current| {
-                let mut next = current.clone();
-                object::set_finalizer(&mut next, finalizer, false);
-                Ok(Proposal::Object(next))
-            })
-            .await;
-        report(outcome.map(|_| ()), key);
     }
 }
 
@@ -266,15 +252,4 @@ fn references(object: &Value) -> impl Iterator<Item = &Value> {
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
-}
-
-/// Objects that went away meanwhile are what the collector wants; anything else deserves a line in the log.
-fn report(outcome: Result<(), Failure>, key: &Key) {
-    match outcome {
-        Ok(()) => {}
-        Err(failure) if matches!(failure.reason, "NotFound" | "Conflict") => {}
-        Err(failure) => {
-            tracing::warn!(resource = %key.resource, namespace = %key.namespace, name = %key.name, "garbage collection: {}", failure.message);
-        }
-    }
 }

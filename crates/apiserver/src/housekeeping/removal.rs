@@ -10,6 +10,7 @@ use crate::catalog::Resource;
 use crate::cluster::{Core, DEFINITIONS};
 use crate::definitions::CLEANUP;
 use crate::delete::DeleteOptions;
+use crate::housekeeping::report;
 use crate::object;
 use crate::write::{CLAIM_PROTECTION, Part, Proposal, VOLUME_PROTECTION, WriteOptions};
 
@@ -89,7 +90,7 @@ impl Remover {
             self.release_claim(&record.key).await;
         } else if &*record.key.resource == VOLUMES {
             if found["status"]["phase"] != "Bound" && object::has_finalizer(&found, VOLUME_PROTECTION) {
-                self.drop_finalizer(&record.key, VOLUME_PROTECTION).await;
+                self.core.drop_finalizer(&record.key, VOLUME_PROTECTION, MANAGER).await;
             }
         } else if &*record.key.resource == DEFINITIONS {
             if object::has_finalizer(&found, CLEANUP) && self.definitions.insert(name.clone()) {
@@ -164,11 +165,7 @@ impl Remover {
                 Ok(Proposal::Object(next))
             })
             .await;
-        if let Err(failure) = outcome
-            && failure.reason != "NotFound"
-        {
-            tracing::warn!(namespace, "cannot say what remains: {}", failure.message);
-        }
+        report(outcome, MANAGER, &Key::new("namespaces", "", namespace));
     }
 
     async fn finish_namespace(&mut self, namespace: &str) {
@@ -189,11 +186,7 @@ impl Remover {
                 Ok(Proposal::Object(next))
             })
             .await;
-        if let Err(failure) = outcome
-            && failure.reason != "NotFound"
-        {
-            tracing::warn!(namespace, "cannot finish the namespace: {}", failure.message);
-        }
+        report(outcome, MANAGER, &Key::new("namespaces", "", namespace));
     }
 
     async fn empty_definition(&mut self, name: &str) {
@@ -208,7 +201,7 @@ impl Remover {
     }
 
     async fn finish_definition(&mut self, name: &str) {
-        self.drop_finalizer(&Key::new(DEFINITIONS, "", name), CLEANUP).await;
+        self.core.drop_finalizer(&Key::new(DEFINITIONS, "", name), CLEANUP, MANAGER).await;
     }
 
     /// Lets a terminating claim go once no Pod uses it.
@@ -228,34 +221,12 @@ impl Remover {
         if pods.iter().filter_map(|pod| self.core.store.get(pod)).any(|pod| uses(&object::read(&pod))) {
             return;
         }
-        self.drop_finalizer(key, CLAIM_PROTECTION).await;
-    }
-
-    async fn drop_finalizer(&self, key: &Key, finalizer: &str) {
-        let Some(resource) = self.core.catalog().by_storage(&key.resource) else { return };
-        let options = WriteOptions::internal(MANAGER);
-        let outcome = self
-            .core
-            .modify(&resource, &key.namespace, &key.name, Part::Other(""), &options, |current| {
-                let mut next = current.clone();
-                object::set_finalizer(&mut next, finalizer, false);
-                Ok(Proposal::Object(next))
-            })
-            .await;
-        if let Err(failure) = outcome
-            && failure.reason != "NotFound"
-        {
-            tracing::warn!(resource = %key.resource, name = %key.name, "cannot release: {}", failure.message);
-        }
+        self.core.drop_finalizer(key, CLAIM_PROTECTION, MANAGER).await;
     }
 
     async fn delete(&self, resource: &Resource, key: &Key) {
         let outcome = self.core.delete(resource, &key.namespace, &key.name, &DeleteOptions::default()).await;
-        if let Err(failure) = outcome
-            && failure.reason != "NotFound"
-        {
-            tracing::warn!(resource = %key.resource, name = %key.name, "cannot delete: {}", failure.message);
-        }
+        report(outcome, MANAGER, key);
     }
 }
 

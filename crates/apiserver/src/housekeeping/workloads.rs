@@ -15,6 +15,7 @@ use crate::catalog::Resource;
 use crate::cluster::Core;
 use crate::delete::{DeleteOptions, Propagation};
 use crate::failure::Failure;
+use crate::housekeeping::report;
 use crate::object;
 use crate::write::{Part, Proposal, WriteOptions};
 
@@ -184,24 +185,14 @@ impl Simulator {
             self.wake.entry(at).or_default().insert(id.clone());
         }
         for action in decision.actions {
-            if let Err(failure) = self.perform(action).await
-                && !matches!(failure.reason, "NotFound" | "Conflict" | "AlreadyExists")
-            {
-                let (kind, namespace, name) = id;
-                tracing::warn!(
-                    kind = kind.kind(),
-                    namespace,
-                    name,
-                    "simulated controller: {}",
-                    failure.message
-                );
+            if let Some(key) = key(id) {
+                report(self.perform(action).await, MANAGER, &key);
             }
         }
     }
 
-    fn get(&self, (kind, namespace, name): &Id) -> Option<Value> {
-        let key = Key::new(storage(*kind)?, namespace.as_str(), name.as_str());
-        self.core.store.get(&key).map(|record| object::read(&record))
+    fn get(&self, id: &Id) -> Option<Value> {
+        self.core.store.get(&key(id)?).map(|record| object::read(&record))
     }
 
     fn find(&self, lookup: &Lookup) -> Vec<Value> {
@@ -303,4 +294,9 @@ impl Simulator {
 
 fn id(kind: Kind, key: &Key) -> Id {
     (kind, key.namespace.to_string(), key.name.to_string())
+}
+
+/// The reverse of [`id`].
+fn key((kind, namespace, name): &Id) -> Option<Key> {
+    Some(Key::new(storage(*kind)?, namespace.as_str(), name.as_str()))
 }
