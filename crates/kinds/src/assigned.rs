@@ -25,6 +25,9 @@ pub(crate) fn complete(kind: &Kind, object: &mut Value, old: Option<&Value>) {
                 .for_each(|name| always_written(object, name));
             ensure(object, "deprecatedSource");
         }
+        ("discovery.k8s.io", _) => {
+            ["endpoints", "ports"].into_iter().for_each(|name| always_written(object, name));
+        }
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => always_written(object, "rules"),
         ("storage.k8s.io", "csinodes") => {
             if let Some(spec) = ensure(object, "spec") {

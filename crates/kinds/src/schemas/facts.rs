@@ -1,7 +1,7 @@
 //! Merge behaviour, required fields and list-key defaults per definition.
 //!
 //! `facts.txt` has one block per definition: its name, then one indented line per field (`.` is the definition itself) with
-//! `list=KEYS` (a list told apart by these fields), `set`, `atomic` (lists), `whole` (an object replaced as a whole),
+//! `list=KEYS` (a list told apart by these fields), `set`, `atomic` (lists), `whole` (an object replaced as a whole), `granular` (one that is not, although others of its type are),
 //! `patch=STRATEGY`, `by=MERGE-KEY`, `required=FIELDS` and `default=JSON`.
 
 use serde_json::{Map, Value};
@@ -39,6 +39,7 @@ fn add(document: &mut Value, facts: &str) {
             }
             "set" | "atomic" => drop(node.insert("x-kubernetes-list-type".into(), name.into())),
             "whole" => drop(node.insert("x-kubernetes-map-type".into(), "atomic".into())),
+            "granular" => drop(node.insert("x-kubernetes-map-type".into(), name.into())),
             "patch" => drop(node.insert("x-kubernetes-patch-strategy".into(), value.into())),
             "by" => drop(node.insert("x-kubernetes-patch-merge-key".into(), value.into())),
             "required" => drop(node.insert("required".into(), names(value))),
@@ -83,7 +84,8 @@ mod tests {
             for word in words {
                 let name = word.split('=').next().expect("split yields at least one part");
                 assert!(
-                    ["list", "set", "atomic", "whole", "patch", "by", "required", "default"].contains(&name),
+                    ["list", "set", "atomic", "whole", "granular", "patch", "by", "required", "default"]
+                        .contains(&name),
                     "{definition} {field}: {word}"
                 );
             }

@@ -71,6 +71,31 @@ fn merge_behaviour_of_a_deployment_is_known() {
         != Additional::Closed);
 }
 
+/// Ownership of fields depends on these marks: nobody owns what exists in every object.
+#[test]
+fn what_every_object_has_is_marked() {
+    let schema = crate::find("apps", "v1", "deployments").expect("listed").schema();
+    let empty = Some(serde_json::json!({}));
+    let spec = &schema.properties["spec"];
+    let template = &spec.properties["template"];
+    for always in [&schema.properties["metadata"], spec, template, &template.properties["spec"]] {
+        assert_eq!(always.default, empty);
+    }
+    assert_eq!(spec.properties["selector"].default, None);
+    assert_eq!(template.properties["spec"].limits.required, ["containers"]);
+    assert!(schema.limits.required.is_empty() && spec.limits.required.is_empty());
+}
+
+#[test]
+fn references_are_replaced_as_a_whole_except_where_a_field_says_otherwise() {
+    let event = crate::find("", "v1", "events").expect("listed").schema();
+    assert!(event.properties["involvedObject"].atomic_map);
+    let volume = crate::find("", "v1", "persistentvolumes").expect("listed").schema();
+    assert!(!volume.properties["spec"].properties["claimRef"].atomic_map);
+    let revision = crate::find("apps", "v1", "controllerrevisions").expect("listed").schema();
+    assert!(revision.properties["data"].atomic_map);
+}
+
 #[test]
 fn recursion_ends_in_opaque_values() {
     let schema =
