@@ -266,17 +266,21 @@ pub async fn serve_with(
 ) -> Result<Server, ServeError> {
     let listener =
         TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
-    let mut address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
+    let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
     let acceptor = TlsAcceptor::from(Arc::new(credentials.tls()?));
     let door = Arc::new(Door { cluster, token: credentials.token.clone() });
     let mut accepting = JoinSet::new();
     accepting.spawn(accept(listener, acceptor, door));
-    Ok(Server { address, credentials, _accepting: accepting })
+    Ok(Server { address: reachable(address), credentials, _accepting: accepting })
+}
+
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// The cluster and what opens it.
@@ -351,5 +355,25 @@ impl Door {
         header
             .and_then(|value| value.strip_prefix("Bearer "))
             .is_some_and(|token| self.token.matches(token.trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_stands_for_all_is_reached_on_the_local_one() {
+        let cases = [
+            ("0.0.0.0:6443", "127.0.0.1:6443", None),
+            ("[::]:6443", "[::1]:6443", None),
+            ("127.0.0.1:1", "127.0.0.1:1", None),
+            ("192.0.2.7:1", "192.0.2.7:1", Some("localhost")),
+        ];
+        for (listen, expected, server_name) in cases {
+            let reached = reachable(listen.parse().expect("an address"));
+            assert_eq!(reached.to_string(), expected);
+            assert_eq!(Credentials::server_name(reached), server_name, "{listen}");
+        }
     }
 }

@@ -332,7 +332,8 @@ impl World {
         let revision = list.metadata.resource_version.as_deref().and_then(|text| text.parse::<u64>().ok());
         let revision = revision.expect("a list has a revision");
         let acknowledged = writers.iter().map(|writer| writer.newest).max().unwrap_or_default();
-        assert!(revision >= acknowledged.max(self.newest), "{revision} < {acknowledged} or {}", self.newest);
+        let reached = acknowledged.max(self.newest);
+        assert!(revision >= reached, "the revision went back from {reached} to {revision}");
         self.newest = revision;
         self.acknowledged = writers.iter().map(|writer| writer.acknowledged).sum();
 

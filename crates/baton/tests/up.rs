@@ -194,6 +194,23 @@ async fn a_port_that_is_taken_is_named() {
     fleet.stops();
 }
 
+/// The whole of 127.0.0.0/8 is the machine itself, on Linux; the certificate names only the first of it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn credentials_work_on_an_address_that_the_certificate_does_not_name() {
+    let home = home();
+    let directory = home.path().to_str().expect("temporary paths are UTF-8");
+    let place = ["up", "--listen", "127.0.0.1:0", "--data-dir", directory, "--api-listen", "127.0.0.9:0"];
+    let mut running =
+        Running::start(place.into_iter().chain(["--clusters", "1", "--ephemeral", "--no-demo"]));
+    let page = address_in(&running.line_with("page "));
+    let fleet = Fleet { running, page, home: home.path().to_owned() };
+    for client in [fleet.member("dev").await, fleet.members().await["dev"].client().await] {
+        expect_ready_nodes(&client).await;
+    }
+    fleet.stops();
+}
+
 #[tokio::test]
 async fn output_that_nobody_reads_does_not_end_the_fleet() {
     let home = home();
@@ -322,7 +339,10 @@ impl Member {
 
     fn kubeconfig(&self, user: Value) -> Kubeconfig {
         let authority = &self.config["tlsClientConfig"]["caData"];
-        let cluster = json!({"server": self.server, "certificate-authority-data": authority});
+        let mut cluster = json!({"server": self.server, "certificate-authority-data": authority});
+        if let Some(name) = self.config["tlsClientConfig"].get("serverName") {
+            cluster["tls-server-name"] = name.clone();
+        }
         let text = json!({
             "apiVersion": "v1",
             "kind": "Config",

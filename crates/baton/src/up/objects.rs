@@ -1,7 +1,7 @@
 //! The objects `baton up` puts into its clusters.
 
 use baton_api::names;
-use baton_apiserver::{Cluster, Rejected, Server};
+use baton_apiserver::{Cluster, Credentials, Rejected, Server};
 use serde_json::{Value, json};
 
 use super::fleet::Member;
@@ -45,12 +45,15 @@ pub(crate) fn admin_secret(password: &str) -> Value {
 pub(crate) fn cluster_secret(member: &Member, server: &Server) -> Value {
     use base64::Engine;
     let credentials = server.credentials();
-    let config = json!({
+    let mut config = json!({
         "bearerToken": credentials.token().reveal(),
         "tlsClientConfig": {
             "caData": base64::engine::general_purpose::STANDARD.encode(credentials.ca_certificate()),
         },
     });
+    if let Some(name) = Credentials::server_name(server.addr()) {
+        config["tlsClientConfig"]["serverName"] = name.into();
+    }
     let mut labels = json!(member.labels);
     labels[names::secret::TYPE_LABEL] = names::secret::TYPE_CLUSTER.into();
     json!({
