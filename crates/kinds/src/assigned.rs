@@ -1,10 +1,12 @@
 //! What the server itself decides about an object, beyond defaults: in Kubernetes this is the work of admission, of
 //! allocators, and of fields that are always written. Nobody who writes the object owns it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::Kind;
-use crate::lookup::{at, ensure, fill, fill_zero, flag, list, list_mut, set, text};
+use crate::lookup::{at, ensure, fill, fill_zero, flag, int, list, list_mut, remove, set, text};
 
 /// Completes a new object (`old` is `None`) or a new version of one.
 pub(crate) fn complete(kind: &Kind, object: &mut Value, old: Option<&Value>) {
@@ -82,11 +84,13 @@ fn tolerate_short_outages(spec: &mut Value) {
 fn service(object: &mut Value, old: Option<&Value>) {
     let identity = format!("{}/{}", text(object, "metadata.namespace"), text(object, "metadata.name"));
     let Some(spec) = ensure(object, "spec") else { return };
-    let kind = text(spec, "type").to_owned();
-    if kind == "ExternalName" {
+    if let Some(before) = old.and_then(|old| at(old, "spec")) {
+        drop_what_the_type_lost(spec, before);
+    }
+    if !has_address(spec) {
         return;
     }
-    let before = old.and_then(|old| at(old, "spec")).filter(|before| text(before, "type") != "ExternalName");
+    let before = old.and_then(|old| at(old, "spec")).filter(|before| has_address(before));
     if let Some(before) = before {
         keep_allocated(spec, before);
     }
@@ -102,9 +106,51 @@ fn service(object: &mut Value, old: Option<&Value>) {
         set(spec, "ipFamilies", if both { json!(["IPv4", "IPv6"]) } else { json!([family]) });
     }
     fill(spec, "ipFamilyPolicy", if any_family { "RequireDualStack" } else { "SingleStack" });
-    if kind == "NodePort" || (kind == "LoadBalancer" && flag(spec, "allocateLoadBalancerNodePorts")) {
+    if has_node_ports(spec) {
         node_ports(spec, &identity);
     }
+}
+
+/// A change of type takes away what only the old type had, unless the writer changed that as well (and hears of it).
+fn drop_what_the_type_lost(spec: &mut Value, before: &Value) {
+    for (field, has) in [
+        ("clusterIP", has_address as fn(&Value) -> bool),
+        ("clusterIPs", has_address),
+        ("ipFamilies", has_address),
+        ("ipFamilyPolicy", has_address),
+        ("internalTrafficPolicy", has_address),
+        ("externalTrafficPolicy", faces_outside),
+        ("allocateLoadBalancerNodePorts", balances_load),
+        ("loadBalancerClass", balances_load),
+    ] {
+        if has(before) && !has(spec) && at(spec, field) == at(before, field) {
+            remove(spec, field);
+        }
+    }
+    let ports = |spec: &Value| -> BTreeSet<i64> {
+        list(spec, "ports").iter().filter_map(|port| int(port, "nodePort")).collect()
+    };
+    if has_node_ports(before) && !has_node_ports(spec) && ports(spec) == ports(before) {
+        list_mut(spec, "ports").for_each(|port| drop(remove(port, "nodePort")));
+    }
+}
+
+fn has_address(spec: &Value) -> bool {
+    text(spec, "type") != "ExternalName"
+}
+
+fn balances_load(spec: &Value) -> bool {
+    text(spec, "type") == "LoadBalancer"
+}
+
+fn has_node_ports(spec: &Value) -> bool {
+    text(spec, "type") == "NodePort" || (balances_load(spec) && flag(spec, "allocateLoadBalancerNodePorts"))
+}
+
+fn faces_outside(spec: &Value) -> bool {
+    let outside = !list(spec, "externalIPs").is_empty();
+    matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
+        || (text(spec, "type") == "ClusterIP" && outside)
 }
 
 /// An update that leaves out what was allocated means what the Service has.
@@ -185,6 +231,34 @@ mod tests {
         assert_eq!(next["spec"]["clusterIPs"], json!(["10.0.0.9"]));
         assert_eq!(next["spec"]["ports"][1]["nodePort"], 30001);
         assert_ne!(next["spec"]["ports"][0]["nodePort"], 30001);
+    }
+
+    #[test]
+    fn a_change_of_type_takes_away_what_the_new_one_lacks() {
+        let kind = crate::find_kind("", "v1", "Service").expect("served");
+        let old = created(
+            "Service",
+            json!({"spec": {"type": "NodePort", "clusterIP": "10.0.0.9", "ports": [{"port": 1}]}}),
+        );
+        let become_type = |name: &str| {
+            let mut next = old.clone();
+            next["spec"]["type"] = name.into();
+            complete(kind, &mut next, Some(&old));
+            next
+        };
+        let inside = become_type("ClusterIP");
+        assert_eq!(inside["spec"]["ports"][0].get("nodePort"), None);
+        assert_eq!(inside["spec"].get("externalTrafficPolicy"), None);
+        assert_eq!(inside["spec"]["clusterIP"], "10.0.0.9");
+        let elsewhere = become_type("ExternalName");
+        for gone in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
+            assert_eq!(elsewhere["spec"].get(gone), None, "{gone}");
+        }
+        let mut chosen = old.clone();
+        chosen["spec"]["type"] = "ClusterIP".into();
+        chosen["spec"]["ports"][0]["nodePort"] = 31000.into();
+        complete(kind, &mut chosen, Some(&old));
+        assert_eq!(chosen["spec"]["ports"][0]["nodePort"], 31000, "validation tells the writer");
     }
 
     #[test]
