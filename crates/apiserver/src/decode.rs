@@ -48,16 +48,40 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Reads a body that holds a whole object.
-pub(crate) fn document(content_type: &str, body: &[u8]) -> Result<Document, Failure> {
+/// Reads a body that holds a whole object of the kind.
+pub(crate) fn document(content_type: &str, body: &[u8], kind: &str) -> Result<Document, Failure> {
+    let unrecognized = |why: String| {
+        Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+            summary(body)
+        ))
+    };
     match media_type(content_type) {
-        "" | JSON => json(body),
-        YAML => yaml(body),
+        "" | JSON => parse_json(body)
+            .map_err(|error| unrecognized(format!("couldn't get version/kind; json parse error: {error}"))),
+        YAML => parse_yaml(body).map_err(|error| unrecognized(format!("yaml: {error}"))),
         PROTOBUF => baton_kinds::protobuf::decode(body)
             .map(|value| Document { value, complaints: Vec::new() })
             .map_err(|error| Failure::bad_request(error.to_string())),
         _ => Err(Failure::unsupported_media_type(&[JSON, YAML, PROTOBUF])),
     }
+}
+
+/// How a body begins: JSON as it is, anything else in hexadecimal.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    if body.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let beginning = &body[..body.len().min(SHOWN)];
+    let mut text = match beginning {
+        [b'{', ..] => String::from_utf8_lossy(beginning).into_owned(),
+        _ => beginning.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN {
+        text.push_str(" ...");
+    }
+    text
 }
 
 /// The media type without its parameters.
@@ -66,20 +90,26 @@ pub(crate) fn media_type(content_type: &str) -> &str {
 }
 
 pub(crate) fn json(body: &[u8]) -> Result<Document, Failure> {
-    let (value, duplicates) =
-        strict::parse(body, strict::DEEPEST).map_err(|error| Failure::bad_request(error.to_string()))?;
+    parse_json(body).map_err(|error| Failure::bad_request(error.to_string()))
+}
+
+pub(crate) fn yaml(body: &[u8]) -> Result<Document, Failure> {
+    parse_yaml(body).map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
+}
+
+fn parse_json(body: &[u8]) -> Result<Document, strict::ParseError> {
+    let (value, duplicates) = strict::parse(body, strict::DEEPEST)?;
     let complaints = duplicates.into_iter().map(|path| format!("duplicate field {path:?}")).collect();
     Ok(Document { value, complaints })
 }
 
-pub(crate) fn yaml(body: &[u8]) -> Result<Document, Failure> {
+fn parse_yaml(body: &[u8]) -> Result<Document, String> {
     // Most YAML bodies are JSON, which says more precisely what is wrong with it.
     if body.trim_ascii_start().starts_with(b"{") {
-        return json(body);
+        return parse_json(body).map_err(|error| error.to_string());
     }
-    let bad = |error: &dyn std::fmt::Display| Failure::bad_request(format!("error decoding YAML: {error}"));
-    let text = std::str::from_utf8(body).map_err(|error| bad(&error))?;
-    let value: Value = serde_saphyr::from_str(text).map_err(|error| bad(&error))?;
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     Ok(Document { value, complaints: Vec::new() })
 }
 
@@ -93,6 +123,9 @@ pub(crate) fn accept(resource: &Resource, document: Document) -> Result<(Value, 
             "{kind} in version {:?} cannot be handled as a {kind}: the body is not a JSON object",
             resource.version
         )));
+    }
+    if let Nature::BuiltIn(_) = &resource.nature {
+        check_convertible(resource, &value)?;
     }
     identify(resource, &mut value)?;
     complaints.extend(settle(resource, &mut value)?);
@@ -140,6 +173,29 @@ pub(crate) fn settle(resource: &Resource, value: &mut Value) -> Result<Vec<Strin
 
 fn unknown(paths: Vec<String>) -> impl Iterator<Item = String> {
     paths.into_iter().map(|path| format!("unknown field {path:?}"))
+}
+
+/// A body that names another kind than the path's is decoded as what it says, and then does not fit.
+fn check_convertible(resource: &Resource, value: &Value) -> Result<(), Failure> {
+    let said = |field: &str| value[field].as_str().filter(|text| !text.is_empty());
+    let expected = resource.api_version();
+    let (api_version, kind) =
+        (said("apiVersion").unwrap_or(&expected), said("kind").unwrap_or(&resource.kind));
+    if (api_version, kind) == (&expected, &resource.kind) {
+        return Ok(());
+    }
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let why = match baton_kinds::find_kind(group, version, kind) {
+        Some(_) => {
+            let package = resource.group.split('.').next().filter(|name| !name.is_empty()).unwrap_or("core");
+            format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
+        }
+        None => format!("no kind {kind:?} is registered for version {api_version:?}"),
+    };
+    Err(Failure::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {}: {why}",
+        resource.kind
+    )))
 }
 
 /// A body names its kind; built-in kinds may leave it to the path.

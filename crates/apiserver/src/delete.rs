@@ -58,7 +58,7 @@ impl DeleteOptions {
         if call.body.is_empty() {
             return DeleteOptions::read(&Value::Null, &call.query);
         }
-        let body = decode::document(call.content_type(), &call.body)?.value;
+        let body = decode::document(call.content_type(), &call.body, "DeleteOptions")?.value;
         let kind = body["kind"].as_str().unwrap_or("DeleteOptions");
         if !body.is_object() || kind != "DeleteOptions" {
             // Whoever sends something else means something else than a deletion.

@@ -16,7 +16,7 @@ pub(crate) async fn evict(
     namespace: &str,
     name: &str,
 ) -> Result<Answer, Failure> {
-    let eviction = decode::document(call.content_type(), &call.body)?.value;
+    let eviction = decode::document(call.content_type(), &call.body, "Eviction")?.value;
     let pod = call.core.present(resource, &*call.core.get(resource, namespace, name, &call.query)?);
     for record in call.core.everything("poddisruptionbudgets.policy") {
         if &*record.key.namespace != namespace {

@@ -96,6 +96,14 @@ impl Patch {
         let value = document.value;
         let patch = match media_type {
             JSON => Patch::Json(value),
+            APPLY if value.is_null() => return Err(Failure::bad_request("invalid object type: /, Kind=")),
+            APPLY if !value.is_object() => {
+                let kind = json_kind(&value);
+                return Err(Failure::bad_request(format!(
+                    "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into \
+                     Go value of type map[string]interface {{}}"
+                )));
+            }
             _ if !value.is_object() => {
                 return Err(Failure::bad_request("the patch is not a JSON object"));
             }
@@ -104,6 +112,17 @@ impl Patch {
             _ => Patch::Apply(value),
         };
         Ok((patch, document.complaints))
+    }
+}
+
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
@@ -323,7 +342,7 @@ pub(crate) async fn subresource(
 
 /// Puts a Pod on a node, as a scheduler does.
 async fn bind(call: &Call, resource: &Resource, namespace: &str, name: &str) -> Result<Answer, Failure> {
-    let binding = decode::document(call.content_type(), &call.body)?.value;
+    let binding = decode::document(call.content_type(), &call.body, "Binding")?.value;
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     if node.is_empty() {
         let subject = failure::Subject { group: "", resource: "Binding", name };
@@ -368,7 +387,7 @@ async fn scale(
     }
     let wanted: Change<'_> = match method {
         "PUT" => {
-            let scale = decode::document(call.content_type(), &call.body)?.value;
+            let scale = decode::document(call.content_type(), &call.body, "Scale")?.value;
             Box::new(move |_| Ok(scale.clone()))
         }
         "PATCH" => {
@@ -468,7 +487,7 @@ fn incoming(
     name: Option<&str>,
 ) -> Result<(Value, Vec<String>), Failure> {
     let validation = FieldValidation::read(&call.query)?;
-    let document = decode::document(call.content_type(), &call.body)?;
+    let document = decode::document(call.content_type(), &call.body, &resource.kind)?;
     let (mut object, complaints) = decode::accept(resource, document)?;
     let warnings = judge(validation, complaints).map_err(|text| {
         Failure::bad_request(format!(

@@ -15,7 +15,7 @@ pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) 
     if call.method.as_str() != "POST" || (resource.namespaced && namespace.is_none()) {
         return Err(Failure::method_not_allowed());
     }
-    let document = decode::document(call.content_type(), &call.body)?;
+    let document = decode::document(call.content_type(), &call.body, &resource.kind)?;
     let (mut review, _) = decode::accept(resource, document)?;
     if let Some(error) = question_error(resource, &review) {
         return Err(Failure::invalid(resource.kind_subject(""), &[error]));
