@@ -122,15 +122,16 @@ impl Core {
                 object::set_meta(&mut object, "name", generated_name(&prefix, &self.identities.suffix()));
             }
             tidy(resource, &mut object);
-            resource.fill_defaults(&mut object);
+            fill_defaults(resource, &mut object);
+            // Before the server adds anything of its own: nobody owns what they did not write.
+            if !applied {
+                self.track(resource, None, &mut object, Part::Main, options);
+            }
             resource.prepare_create(&mut object);
             self.fill_derived(resource, &mut object);
             let errors = self.check(resource, &object, None);
             if !errors.is_empty() {
                 return Err(Failure::invalid(resource.kind_subject(object::name(&object)), &errors));
-            }
-            if !applied {
-                self.track(resource, None, &mut object, Part::Main, options);
             }
             self.admit(resource, &mut object, None)?;
             if options.dry_run {
@@ -181,7 +182,10 @@ impl Core {
             };
             carry_over(&mut next, &current);
             tidy(resource, &mut next);
-            resource.fill_defaults(&mut next);
+            fill_defaults(resource, &mut next);
+            if !applied {
+                self.track(resource, Some(&current), &mut next, part, options);
+            }
             match part {
                 Part::Main => resource.prepare_update(&mut next, &current),
                 Part::Status => resource.prepare_status(&mut next, &current),
@@ -194,9 +198,6 @@ impl Core {
             };
             if !errors.is_empty() {
                 return Err(Failure::invalid(resource.kind_subject(name), &errors));
-            }
-            if !applied {
-                self.track(resource, Some(&current), &mut next, part, options);
             }
             self.admit(resource, &mut next, Some(&current))?;
             if object::same(&next, &current) {
@@ -275,10 +276,9 @@ impl Core {
         object::set_meta(object, "creationTimestamp", self.clock.stamp());
     }
 
-    /// What the server computes beyond defaults: a definition's names and status.
+    /// What the server computes beyond defaults: a definition's status.
     fn fill_derived(&self, resource: &Resource, object: &mut Value) {
         if &*resource.storage == DEFINITIONS {
-            definitions::fill_defaults(object);
             definitions::fill_status(object, &self.catalog(), &self.clock.stamp());
         }
     }
@@ -364,6 +364,13 @@ fn writer<'a>(
 ) -> Writer<'a> {
     let (subresource, ignored) = (part.subresource(), ignored(resource, part));
     Writer { manager: &options.manager, api_version, subresource, time, ignored }
+}
+
+fn fill_defaults(resource: &Resource, object: &mut Value) {
+    resource.fill_defaults(object);
+    if &*resource.storage == DEFINITIONS {
+        definitions::fill_defaults(object);
+    }
 }
 
 /// What cannot be owned through a path because writing it there has no effect.

@@ -43,8 +43,9 @@ fn numbers_follow_go() {
         ("9223372036854775807", json!(i64::MAX)),
         ("9223372036854775808", json!(9_223_372_036_854_775_808.0)),
         ("-0", json!(0)),
-        ("1.0", json!(1.0)),
-        ("1e2", json!(100.0)),
+        ("1.0", json!(1)),
+        ("1e2", json!(100)),
+        ("2.50", json!(2.5)),
     ] {
         assert_eq!(parse(text.as_bytes(), DEEPEST).expect(text).0, expected, "{text}");
     }

@@ -71,8 +71,13 @@ fn get_watches() {
     watch.line_with(&["DELETED", "after"]);
     let one =
         kubectl.start(&["get", "secret", "before", "-w", "-o", "jsonpath={.metadata.labels.turn}{\"\\n\"}"]);
-    kubectl.run(&["label", "secret", "before", "turn=first"]);
-    one.line_with(&["first"]);
+    // kubectl gets the object, then watches it and leaves out the first event: a change in between is never shown, so
+    // the label changes until it is.
+    let shown = (1..=60).find(|turn| {
+        kubectl.run(&["label", "secret", "before", &format!("turn=first-{turn}"), "--overwrite"]);
+        one.sees(&["first"])
+    });
+    assert!(shown.is_some());
     kubectl.run(&["label", "secret", "before", "turn=second", "--overwrite"]);
     one.line_with(&["second"]);
 }

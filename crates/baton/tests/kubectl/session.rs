@@ -173,12 +173,21 @@ impl Running {
     /// Reads on until a line has all the given parts.
     #[track_caller]
     pub(crate) fn line_with(&self, parts: &[&str]) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        self.line_within(PATIENCE, parts).unwrap_or_else(|| panic!("no line with {parts:?}"))
+    }
+
+    /// Whether such a line comes soon.
+    pub(crate) fn sees(&self, parts: &[&str]) -> bool {
+        self.line_within(Duration::from_secs(2), parts).is_some()
+    }
+
+    fn line_within(&self, patience: Duration, parts: &[&str]) -> Option<String> {
+        let deadline = Instant::now() + patience;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("no line with {parts:?}"));
+            let line = self.lines.recv_timeout(left).ok()?;
             if parts.iter().all(|part| line.contains(part)) {
-                return line;
+                return Some(line);
             }
         }
     }
