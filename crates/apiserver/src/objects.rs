@@ -33,6 +33,15 @@ pub(crate) async fn create(call: &Call, resource: &Resource, namespace: &str) ->
     Ok(shown(call, resource, &written).created().warning(warnings))
 }
 
+/// A namespace as written through `finalize`, which leaves its status alone.
+fn finalized(mut namespace: Value, current: &Value) -> Value {
+    namespace["status"] = current["status"].clone();
+    if namespace["spec"].is_null() {
+        namespace["spec"] = json!({});
+    }
+    namespace
+}
+
 pub(crate) async fn replace(
     call: &Call,
     resource: &Resource,
@@ -56,7 +65,10 @@ pub(crate) async fn replace(
                 return Err(Failure::invalid(resource.kind_subject(name), &[error]));
             }
             check_revision(resource, &object, current)?;
-            Ok(Proposal::Object(object.clone()))
+            Ok(Proposal::Object(match part {
+                Part::Other("finalize") => finalized(object.clone(), current),
+                _ => object.clone(),
+            }))
         })
         .await;
     let written = match outcome {

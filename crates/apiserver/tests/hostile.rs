@@ -209,6 +209,16 @@ async fn a_watch_from_a_compacted_revision_is_told_so_in_the_stream() {
     assert!(message.starts_with("too old resource version: 2 ("), "{message}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_namespace_finalized_without_spec_and_status_keeps_both() {
+    let cluster = cluster().await;
+    let bare = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}).to_string();
+    let (code, body) = send(&cluster, "PUT", "/api/v1/namespaces/default/finalize", JSON, bare).await;
+    let namespace: Value = serde_json::from_slice(&body).expect("the answer is JSON");
+    assert_eq!(code, 200, "{namespace}");
+    assert_eq!((&namespace["spec"], &namespace["status"]["phase"]), (&json!({}), &json!("Active")));
+}
+
 /// A cluster with one ConfigMap, which nothing but requests changes.
 async fn cluster() -> Cluster {
     let cluster = Cluster::memory(Options { workloads: None, ..Options::default() });
