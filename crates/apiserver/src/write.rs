@@ -1,5 +1,6 @@
 //! Changing objects: the rules between a decoded request and the store.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use baton_schema::apply::{self, ApplyError, Writer};
@@ -117,7 +118,8 @@ impl Core {
         }
         self.stamp_new(&mut wanted);
         for _ in 0..ATTEMPTS {
-            let mut object = wanted.clone();
+            // A generated name may be taken, and then another one is tried on the same object.
+            let mut object = if generate { wanted.clone() } else { wanted.take() };
             if generate {
                 object::set_meta(&mut object, "name", generated_name(&prefix, &self.identities.suffix()));
             }
@@ -144,7 +146,7 @@ impl Core {
             let write = Write {
                 key: key(resource, namespace, object::name(&object)),
                 expect: Expect::Absent,
-                action: Action::Put(object::to_body(&self.to_storage(resource, object.clone()))),
+                action: Action::Put(object::to_body(&to_storage(resource, &object))),
             };
             match self.commit(resource, write).await {
                 Ok(record) => return Ok(Written::Stored(record)),
@@ -206,7 +208,7 @@ impl Core {
             if options.dry_run {
                 return Ok(Written::Dry(next));
             }
-            let body = object::to_body(&self.to_storage(resource, next.clone()));
+            let body = object::to_body(&to_storage(resource, &next));
             let action = if is_released(resource, &next) { Action::Delete(body) } else { Action::Put(body) };
             let write = Write { key, expect: Expect::Revision(record.revision), action };
             match self.commit(resource, write).await {
@@ -234,16 +236,6 @@ impl Core {
         {
             object["apiVersion"] = resource.api_version().into();
         }
-    }
-
-    fn to_storage(&self, resource: &Resource, mut object: Value) -> Value {
-        if resource.is("events.k8s.io", "events") {
-            return baton_kinds::event_to_core(&object);
-        }
-        if let Some(custom) = resource.custom() {
-            object["apiVersion"] = custom.storage_api_version.as_str().into();
-        }
-        object
     }
 
     fn admit_to_namespace(
@@ -364,6 +356,21 @@ fn writer<'a>(
 ) -> Writer<'a> {
     let (subresource, ignored) = (part.subresource(), ignored(resource, part));
     Writer { manager: &options.manager, api_version, subresource, time, ignored }
+}
+
+/// The object in the version it is stored in.
+fn to_storage<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
+    if resource.is("events.k8s.io", "events") {
+        return Cow::Owned(baton_kinds::event_to_core(object));
+    }
+    match resource.custom() {
+        Some(custom) if object["apiVersion"] != custom.storage_api_version.as_str() => {
+            let mut stored = object.clone();
+            stored["apiVersion"] = custom.storage_api_version.as_str().into();
+            Cow::Owned(stored)
+        }
+        _ => Cow::Borrowed(object),
+    }
 }
 
 fn fill_defaults(resource: &Resource, object: &mut Value) {

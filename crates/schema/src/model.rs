@@ -4,6 +4,7 @@
 //! `openAPIV3Schema`). Nodes are shared by `Arc`, so a Pod template that stands in ten kinds is held once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -50,7 +51,7 @@ pub struct Schema {
 }
 
 /// A JSON type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A JSON object.
     Object,
@@ -190,8 +191,8 @@ pub struct Reader<'a> {
     definitions: Option<&'a Map<String, Value>>,
     read: HashMap<String, Arc<Schema>>,
     open: Vec<String>,
-    /// Nodes by what they say.
-    shared: HashMap<String, Arc<Schema>>,
+    /// Nodes by [`fingerprint`].
+    shared: HashMap<u64, Vec<Arc<Schema>>>,
 }
 
 impl<'a> Reader<'a> {
@@ -263,7 +264,13 @@ impl<'a> Reader<'a> {
 
     /// Nodes that say the same are held once: a custom kind may repeat a whole template a dozen times.
     fn share(&mut self, schema: Schema) -> Arc<Schema> {
-        self.shared.entry(identity(&schema)).or_insert_with(|| Arc::new(schema)).clone()
+        let alike = self.shared.entry(fingerprint(&schema)).or_default();
+        if let Some(known) = alike.iter().find(|known| ***known == schema) {
+            return known.clone();
+        }
+        let schema = Arc::new(schema);
+        alike.push(schema.clone());
+        schema
     }
 
     fn keyword(
@@ -383,36 +390,24 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A text that two nodes share only if they say the same. Children have been shared before, so their addresses stand
-/// for them.
-fn identity(schema: &Schema) -> String {
-    use std::fmt::Write;
-    let mut alone = schema.clone();
-    let mut text = String::new();
-    let mut child = |label: &str, node: &Arc<Schema>| {
-        write!(text, "{label}={:p};", Arc::as_ptr(node)).expect("writing to a String cannot fail");
+/// A number that nodes which say the same share. Children have been shared before, so their addresses stand for them.
+fn fingerprint(schema: &Schema) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (name, node) in &schema.properties {
+        (name, Arc::as_ptr(node)).hash(&mut hasher);
+    }
+    let additional = match &schema.additional {
+        Additional::Typed(node) => Some(node),
+        Additional::Closed | Additional::Any => None,
     };
-    for (name, node) in std::mem::take(&mut alone.properties) {
-        child(&format!("{name:?}"), &node);
-    }
-    if let Additional::Typed(node) = &alone.additional {
-        child("*", node);
-    }
-    alone.additional = match alone.additional {
-        Additional::Typed(_) => Additional::Closed,
-        other => other,
-    };
-    for (label, nodes) in [
-        ("items", alone.items.take().into_iter().collect()),
-        ("all", std::mem::take(&mut alone.all_of)),
-        ("any", std::mem::take(&mut alone.any_of)),
-        ("one", std::mem::take(&mut alone.one_of)),
-        ("not", alone.not.take().into_iter().collect::<Vec<_>>()),
-    ] {
-        nodes.iter().for_each(|node| child(label, node));
-    }
-    write!(text, "{alone:?}").expect("writing to a String cannot fail");
-    text
+    let children = additional.into_iter().chain(&schema.items).chain(&schema.not);
+    let parts = schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of);
+    children.chain(parts).for_each(|node| Arc::as_ptr(node).hash(&mut hasher));
+    let limits = &schema.limits;
+    (&limits.required, &limits.format, &limits.pattern, limits.max_length, limits.max_items)
+        .hash(&mut hasher);
+    (schema.nullable, schema.preserve_unknown, schema.int_or_string, schema.kind).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn reference_name(fields: &Map<String, Value>) -> Option<&str> {
