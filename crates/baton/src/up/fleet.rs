@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use baton_schema::names;
+
 /// A member cluster to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
@@ -26,18 +28,17 @@ impl FromStr for MemberArgument {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default().to_owned();
-        if !is_dns_label(&name) {
-            return Err(format!(
-                "{name:?} is not a cluster name: use lower-case letters, digits and '-', at most 63 characters"
-            ));
+        if let Some(why) = names::dns1123_label(&name).first() {
+            return Err(format!("{name:?} is not a cluster name: {why}"));
         }
         let mut labels = BTreeMap::new();
         for part in parts {
             let (key, value) = part
                 .split_once('=')
                 .ok_or_else(|| format!("{part:?} is not a label: write it as key=value"))?;
-            if !is_label_key(key) || !is_label_value(value) {
-                return Err(format!("{part:?} is not a label Kubernetes accepts"));
+            if let Some(why) = names::qualified_name(key).into_iter().chain(names::label_value(value)).next()
+            {
+                return Err(format!("{part:?} is not a label: {why}"));
             }
             if labels.insert(key.to_owned(), value.to_owned()).is_some() {
                 return Err(format!("label {key:?} is given twice"));
@@ -100,28 +101,6 @@ fn position(index: usize, count: usize) -> usize {
         index if index + 1 == count => 2,
         index => index * 3 / count,
     }
-}
-
-fn is_dns_label(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
-}
-
-fn is_label_value(text: &str) -> bool {
-    let edge = |c: char| c.is_ascii_alphanumeric();
-    let inner = |c: char| edge(c) || matches!(c, '-' | '_' | '.');
-    text.len() <= 63
-        && text.chars().all(inner)
-        && text.chars().next().is_none_or(edge)
-        && text.chars().next_back().is_none_or(edge)
-}
-
-fn is_label_key(text: &str) -> bool {
-    let (prefix, name) = text.rsplit_once('/').unwrap_or(("", text));
-    !name.is_empty() && is_label_value(name) && (prefix.is_empty() || prefix.split('.').all(is_dns_label))
 }
 
 #[cfg(test)]
