@@ -156,7 +156,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         })
 }
 
-/// Drops what a Go struct would not write back: nulls, and lists and maps that are empty and optional. An empty struct
+/// Drops what a Go struct would not write back: nulls, and lists and maps that are empty. An empty struct
 /// (`emptyDir: {}`) says something and stays, and so does everything in opaque parts.
 pub(crate) fn drop_empty(schema: &Schema, value: &mut Value) {
     match value {
@@ -173,7 +173,7 @@ pub(crate) fn drop_empty(schema: &Schema, value: &mut Value) {
             }
             fields.retain(|name, field| match schema.properties.get(name) {
                 _ if field.is_null() => false,
-                Some(child) => !is_empty_collection(child, field) || schema.limits.required.contains(name),
+                Some(child) => !is_empty_collection(child, field),
                 None => true,
             });
         }

@@ -410,11 +410,12 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
     format!("{}{suffix}", &prefix[..end])
 }
 
-/// Custom objects are stored as they come, except that their metadata is read as the struct it is.
+/// What apply and patches leave behind is read as the struct it is; of a custom object only the metadata is one.
 fn tidy(resource: &Resource, object: &mut Value) {
-    if resource.custom().is_some()
-        && let Some(schema) = resource.schema().properties.get("metadata")
-    {
+    let schema = resource.schema();
+    if resource.custom().is_none() {
+        object::drop_empty(&schema, object);
+    } else if let Some(schema) = schema.properties.get("metadata") {
         object::drop_empty(schema, &mut object["metadata"]);
     }
 }
