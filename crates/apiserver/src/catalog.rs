@@ -122,6 +122,15 @@ impl Resource {
         }
     }
 
+    /// Whether stored bytes can be sent as they are. Objects of a definition that has changed are read by its present
+    /// schema, and so are those stored in another version.
+    pub(crate) fn is_served_as_stored(&self) -> bool {
+        !self.is("events.k8s.io", "events")
+            && self.custom().is_none_or(|custom| {
+                custom.generation <= 1 && custom.storage_api_version == self.api_version()
+            })
+    }
+
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
         match &self.nature {
             Nature::BuiltIn(kind) => kind.verbs.names(),

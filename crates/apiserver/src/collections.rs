@@ -40,17 +40,11 @@ pub(crate) fn list(call: &Call, resource: &Resource, namespace: Option<&str>) ->
             let items = objects(&chunk).iter().map(table::partial).collect();
             list("PartialObjectMetadataList", "meta.k8s.io/v1", items)
         }
-        _ if is_stored_version(resource) && call.representation.encoding == Encoding::Json => {
+        _ if resource.is_served_as_stored() && call.representation.encoding == Encoding::Json => {
             Answer::stream(stream(resource, &meta, chunk.records).boxed())
         }
         _ => list(&resource.list_kind, &resource.api_version(), objects(&chunk)),
     })
-}
-
-/// Whether stored bytes can be sent as they are.
-pub(crate) fn is_stored_version(resource: &Resource) -> bool {
-    !resource.is("events.k8s.io", "events")
-        && resource.custom().is_none_or(|custom| custom.storage_api_version == resource.api_version())
 }
 
 fn list_meta(chunk: &Chunk) -> Value {

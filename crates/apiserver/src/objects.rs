@@ -7,7 +7,6 @@ use baton_store::Record;
 use serde_json::{Value, json};
 
 use crate::catalog::{Resource, ScalePaths};
-use crate::collections::is_stored_version;
 use crate::decode::{self, FieldValidation};
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{self, Failure};
@@ -560,7 +559,7 @@ fn shown(call: &Call, resource: &Resource, written: &Written) -> Answer {
 }
 
 fn shown_record(call: &Call, resource: &Resource, record: &Record) -> Answer {
-    if call.representation.shape == Shape::Whole && is_stored_version(resource) {
+    if call.representation.shape == Shape::Whole && resource.is_served_as_stored() {
         return Answer::json(record.json());
     }
     shape(call, resource, call.core.present(resource, record))

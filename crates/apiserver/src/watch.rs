@@ -230,7 +230,7 @@ impl Frames {
     fn event(&mut self, type_: &'static str, event: &Event) -> Bytes {
         let shared = self.request.filter.is_empty()
             && self.request.representation.shape == Shape::Whole
-            && self.is_stored_version();
+            && self.request.resource.is_served_as_stored();
         if shared {
             event.frame.get_or_init(|| whole_frame(type_, &event.record))
         } else {
@@ -251,14 +251,8 @@ impl Frames {
         self.frame(type_, &event.record)
     }
 
-    fn is_stored_version(&self) -> bool {
-        let resource = &self.request.resource;
-        !resource.is("events.k8s.io", "events")
-            && resource.custom().is_none_or(|custom| custom.storage_api_version == resource.api_version())
-    }
-
     fn frame(&mut self, type_: &'static str, record: &Record) -> Bytes {
-        if self.request.representation.shape == Shape::Whole && self.is_stored_version() {
+        if self.request.representation.shape == Shape::Whole && self.request.resource.is_served_as_stored() {
             return whole_frame(type_, record);
         }
         let object = self.core.present(&self.request.resource, record);

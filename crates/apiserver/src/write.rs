@@ -227,14 +227,17 @@ impl Core {
         object
     }
 
-    /// Shows a stored object in the asked version; only the apiVersion differs, except for Events.
+    /// Shows a stored object in the asked version: of custom kinds the apiVersion, and what the schema of that version
+    /// fills in and leaves out.
     pub(crate) fn convert(&self, resource: &Resource, object: &mut Value) {
         if resource.is("events.k8s.io", "events") {
             *object = baton_kinds::event_to_new(object);
         } else if let Some(custom) = resource.custom()
-            && custom.storage_api_version != resource.api_version()
+            && !resource.is_served_as_stored()
         {
             object["apiVersion"] = resource.api_version().into();
+            baton_schema::apply_defaults(&custom.schema, object);
+            baton_schema::prune(&custom.schema, object);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Custom resources: how a definition comes to be served, what it announces, and how it goes.
 
 use crate::world::{
-    APPLY_PATCH, CRDS, MERGE_PATCH, STRATEGIC_PATCH, World, cause_fields, condition, config_map, names, text,
-    version,
+    APPLY_PATCH, CRDS, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, World, cause_fields, condition, config_map,
+    names, text, version,
 };
 use serde_json::{Value, json};
 
@@ -228,6 +228,25 @@ pub(crate) async fn deleting_the_definition_removes_its_objects(world: &World) {
     world.patch(&path, MERGE_PATCH, &json!({"metadata": {"finalizers": null}})).await.ok();
     world.until_gone(&w.definition).await;
     world.eventually("the path is gone", async || (world.get(&w.path).await.code == 404).then_some(())).await;
+}
+
+pub(crate) async fn stored_objects_are_read_by_the_present_schema(world: &World) {
+    let w = widgets(world).await;
+    world.post(&w.path, &widget(&w.api_version, "a", json!({"size": 4, "replicas": 1}))).await.created();
+    let path = format!("{}/a", w.path);
+    let properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let change = json!([
+        {"op": "add", "path": format!("{properties}/color/default"), "value": "red"},
+        {"op": "remove", "path": format!("{properties}/size")},
+    ]);
+    world.patch(&w.definition, JSON_PATCH, &change).await.ok();
+    world.until(&path, "has the new default", |read| read["spec"]["color"] == "red").await;
+    let list = world.get(&w.path).await.ok();
+    assert_eq!(list["items"][0]["spec"], json!({"color": "red", "replicas": 1}));
+    let before = world.get(&path).await.ok();
+    let after = world.patch(&path, MERGE_PATCH, &json!({"spec": {"replicas": 2}})).await.ok();
+    assert_eq!(after["spec"], json!({"color": "red", "replicas": 2}));
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
 pub(crate) async fn versions_convert_by_name_only(world: &World) {

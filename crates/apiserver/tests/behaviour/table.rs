@@ -220,6 +220,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(crds::versions_convert_by_name_only),
         case!(crds::a_version_can_stop_being_served),
         case!(crds::a_missing_definition_is_not_found),
+        case!(crds::stored_objects_are_read_by_the_present_schema),
         case!(crds::invalid_definitions_are_refused),
         case!(crds::conflicting_names_are_not_accepted),
         case!(crds::cluster_scoped_kinds_have_no_namespace),
