@@ -32,8 +32,11 @@ use crate::cluster::Cluster;
 use crate::request::{Target, target};
 use crate::rest::{Body, unauthorized};
 
-/// How long a client may take for the handshake, and for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a client may take for the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a connection may stay without a whole request head. The wait for the next request counts too, so this is what
+/// kube-apiserver allows an idle connection: clients keep theirs for as long.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// Most bytes in the head of a request.
 const HEAD_LIMIT: usize = 64 * 1024;
 
@@ -311,7 +314,9 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, door: Arc<Door>) {
 async fn connection(stream: TcpStream, acceptor: TlsAcceptor, door: Arc<Door>) {
     // Watch frames are small and each matters at once.
     let _ = stream.set_nodelay(true);
-    let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await else { return };
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
+        return;
+    };
     // The verifier has checked the chain; whoever has a certificate of ours is the owner.
     let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
     let service = service_fn(move |request: Request<Incoming>| {
