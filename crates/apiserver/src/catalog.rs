@@ -50,6 +50,8 @@ pub(crate) struct Custom {
     pub(crate) selectable: Vec<String>,
     /// The apiVersion objects are stored with.
     pub(crate) storage_api_version: String,
+    /// The schema of the version objects are stored in.
+    pub(crate) storage_schema: Arc<Schema>,
     pub(crate) deprecation: Option<String>,
     /// The definition is going away: nothing new may be created.
     pub(crate) terminating: bool,

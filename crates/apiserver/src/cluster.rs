@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_store::{CommitError, Key, Record, Store, Write};
 use futures::FutureExt;
@@ -71,6 +72,8 @@ pub(crate) struct Core {
     pub(crate) identities: Identities,
     pub(crate) service_ips: ServiceIps,
     catalog: RwLock<Arc<Catalog>>,
+    /// Set for good once the store refuses writes.
+    failed: AtomicBool,
 }
 
 impl Cluster {
@@ -96,6 +99,7 @@ impl Cluster {
             identities: Identities::new(options.seed),
             service_ips: ServiceIps::default(),
             catalog: RwLock::new(Arc::new(Catalog::built_in())),
+            failed: AtomicBool::new(false),
         });
         core.restore();
         core.bootstrap(options.nodes).await.map_err(|failure| OpenError::Bootstrap(failure.message))?;
@@ -117,6 +121,11 @@ impl Cluster {
 impl Core {
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.read().clone()
+    }
+
+    /// Whether the store has stopped taking writes.
+    pub(crate) fn store_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Serves what the store's definition of this name says now.
@@ -150,7 +159,11 @@ impl Core {
     }
 
     pub(crate) async fn commit(&self, resource: &Resource, write: Write) -> Result<Arc<Record>, CommitError> {
-        let record = self.store.commit(write).await?;
+        let outcome = self.store.commit(write).await;
+        if matches!(outcome, Err(CommitError::Storage(_))) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        let record = outcome?;
         if &*resource.storage == DEFINITIONS {
             self.refresh_definition(&record.key.name);
         }

@@ -346,26 +346,32 @@ pub(crate) fn resources(definition: &Value) -> Vec<Arc<Resource>> {
         return Vec::new();
     }
     let spec = &definition["spec"];
-    let storage_version = list(&spec["versions"])
-        .iter()
-        .find(|version| version["storage"] == true)
-        .and_then(|version| version["name"].as_str())
-        .unwrap_or_default();
+    let Some(storage) = list(&spec["versions"]).iter().find(|version| version["storage"] == true) else {
+        return Vec::new();
+    };
+    // One reader for all versions: what they have in common is held once.
+    let mut reader = Reader::standalone();
     list(&spec["versions"])
         .iter()
         .filter(|version| version["served"] == true)
-        .filter_map(|version| resource(definition, version, storage_version))
+        .filter_map(|version| resource(&mut reader, definition, version, storage))
         .map(Arc::new)
         .collect()
 }
 
-fn resource(definition: &Value, version: &Value, storage_version: &str) -> Option<Resource> {
+fn resource(
+    reader: &mut Reader<'_>,
+    definition: &Value,
+    version: &Value,
+    storage: &Value,
+) -> Option<Resource> {
     let spec = &definition["spec"];
     let names = &definition["status"]["acceptedNames"];
     let group = spec["group"].as_str()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let texts = |value: &Value| list(value).iter().map(text).collect();
-    let own = Reader::standalone().read(&version["schema"]["openAPIV3Schema"]).ok()?;
+    let own = reader.read(&version["schema"]["openAPIV3Schema"]).ok()?;
+    let stored = reader.read(&storage["schema"]["openAPIV3Schema"]).ok()?;
     let scale = &version["subresources"]["scale"];
     let custom = Custom {
         schema: with_type_and_metadata(&own),
@@ -382,7 +388,8 @@ fn resource(definition: &Value, version: &Value, storage_version: &str) -> Optio
             .iter()
             .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
             .collect(),
-        storage_api_version: api_version(group, storage_version),
+        storage_api_version: api_version(group, storage["name"].as_str()?),
+        storage_schema: with_type_and_metadata(&stored),
         deprecation: (version["deprecated"] == true).then(|| {
             version["deprecationWarning"].as_str().map_or_else(
                 || deprecation(spec, &text(&version["name"]), &text(&names["kind"])),

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Nature, Resource, api_version};
+use crate::cluster::Core;
 use crate::failure::Failure;
 use crate::request::{Discovery, Shape};
 use crate::rest::{Answer, Call};
 use baton_kinds::Subresource;
 
 /// The Kubernetes version whose behaviour is served.
-const KUBERNETES_VERSION: (&str, &str) = ("1", "33");
+const KUBERNETES_VERSION: (&str, &str) = ("1", "34");
 
 pub(crate) fn version() -> Answer {
     let (major, minor) = KUBERNETES_VERSION;
@@ -35,8 +36,14 @@ fn go_architecture() -> &'static str {
     }
 }
 
-/// `/healthz` and its kin: whoever can answer is well.
-pub(crate) fn health(uri: &http::Uri) -> Answer {
+/// `/healthz` and its kin: whoever can answer is well, unless the store has stopped taking writes.
+pub(crate) fn health(core: &Core, uri: &http::Uri) -> Answer {
+    if core.store_failed() {
+        let mut answer =
+            Answer::text("[-]store failed: no writes are taken until the server is started again\n");
+        answer.code = http::StatusCode::INTERNAL_SERVER_ERROR;
+        return answer;
+    }
     if !uri.query().unwrap_or_default().contains("verbose") {
         return Answer::text("ok");
     }

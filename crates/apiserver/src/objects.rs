@@ -164,6 +164,7 @@ pub(crate) async fn patch(
                 .modify(resource, namespace, name, part, &options, |current| {
                     let mut next = patched(resource, current, &other)?;
                     check_type(&next, current)?;
+                    check_uid(resource, &next, current)?;
                     check_revision(resource, &next, current)?;
                     let mut complaints = duplicates.clone();
                     let settled = decode::settle(resource, &mut next);
@@ -182,6 +183,16 @@ pub(crate) async fn patch(
 /// A patch whose outcome is not an object of the kind.
 fn misfit(why: &str) -> Failure {
     Failure::unprocessable(format!(" \"\" is invalid: patch: Invalid value: {why}"))
+}
+
+/// A patch says what should become of the object; a uid it cannot become.
+fn check_uid(resource: &Resource, next: &Value, current: &Value) -> Result<(), Failure> {
+    let uid = object::uid(next);
+    if uid.is_empty() || uid == object::uid(current) {
+        return Ok(());
+    }
+    let error = FieldError::invalid("metadata.uid", uid, "field is immutable");
+    Err(Failure::invalid(resource.kind_subject(object::name(current)), &[error]))
 }
 
 fn check_type(next: &Value, current: &Value) -> Result<(), Failure> {
@@ -238,9 +249,6 @@ async fn apply(
         .map_err(|text| Failure::bad_request(format!("strict decoding error: {text}")))?;
     if !object::meta(&config, "managedFields").is_null() {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
-    }
-    if object::name(&config).is_empty() {
-        object::set_meta(&mut config, "name", name);
     }
     if resource.namespaced && object::namespace(&config).is_empty() {
         object::set_meta(&mut config, "namespace", namespace);

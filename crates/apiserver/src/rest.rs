@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_schema::{FieldError, Problem};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use crate::auth::User;
 use crate::catalog::Resource;
 use crate::cluster::{Cluster, Core};
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 use crate::request::{Encoding, Query, Representation, ResourcePath, Shape, Target};
 use crate::{collections, discovery, objects, openapi, request, reviews};
 
@@ -45,23 +46,37 @@ impl Call {
 
     /// Who owns the fields a write sets.
     pub(crate) fn field_manager(&self) -> Result<String, Failure> {
-        if let Some(manager) = self.query.get("fieldManager") {
-            const LONGEST: usize = 128;
-            if manager.len() > LONGEST {
-                let subject =
-                    crate::failure::Subject { group: "meta.k8s.io", resource: "CreateOptions", name: "" };
-                let error = baton_schema::FieldError {
-                    path: "fieldManager".into(),
-                    problem: baton_schema::Problem::TooLong,
-                    detail: format!("may not be more than {LONGEST} bytes"),
-                };
-                return Err(Failure::invalid(subject, &[error]));
+        const LONGEST: usize = 128;
+        let Some(manager) = self.query.get("fieldManager") else {
+            let agent =
+                self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let name: String = agent.split('/').next().unwrap_or_default().chars().take(LONGEST).collect();
+            return Ok(if name.is_empty() { "unknown".to_owned() } else { name });
+        };
+        let error = if manager.len() > LONGEST {
+            FieldError {
+                path: "fieldManager".into(),
+                problem: Problem::TooLong,
+                detail: format!("may not be more than {LONGEST} bytes"),
             }
+        } else if let Some((at, bad)) = manager.chars().enumerate().find(|(_, c)| c.is_control()) {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(bad));
+            FieldError::invalid("fieldManager", manager, detail)
+        } else {
             return Ok(manager.to_owned());
-        }
-        let agent = self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let name: String = agent.split('/').next().unwrap_or_default().chars().take(128).collect();
-        Ok(if name.is_empty() { "unknown".to_owned() } else { name })
+        };
+        Err(Failure::invalid(self.options_subject(), &[error]))
+    }
+
+    /// What errors in the options of a write are about.
+    fn options_subject(&self) -> Subject<'static> {
+        let resource = match self.method.as_str() {
+            "PATCH" => "PatchOptions",
+            "PUT" => "UpdateOptions",
+            "DELETE" => "DeleteOptions",
+            _ => "CreateOptions",
+        };
+        Subject { group: "meta.k8s.io", resource, name: "" }
     }
 
     pub(crate) fn dry_run(&self) -> Result<bool, Failure> {
@@ -154,7 +169,12 @@ impl Cluster {
         let (parts, body) = request.into_parts();
         let target = request::target(parts.uri.path()).ok_or_else(Failure::no_such_path)?;
         if target == Target::Health {
-            return Ok((discovery::health(&parts.uri), Encoding::Json));
+            return Ok((discovery::health(&self.core, &parts.uri), Encoding::Json));
+        }
+        if parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+            // Answering as the owner would be a lie about what the other may do.
+            let subject = Subject { group: "", resource: "users", name: "" };
+            return Err(Failure::forbidden(subject, "this API server does not impersonate: it has one user"));
         }
         let user = parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin);
         // OpenAPI is asked for in its own media types; what it is served as does not depend on the wish.
@@ -173,7 +193,7 @@ impl Cluster {
         };
         let encoding = representation.encoding;
         let answer = match target {
-            Target::Health => discovery::health(&parts.uri),
+            Target::Health => discovery::health(&self.core, &parts.uri),
             Target::Root => discovery::root(),
             Target::Version => discovery::version(),
             Target::Discovery(document) => discovery::answer(&call, &document)?,
@@ -207,7 +227,9 @@ async fn dispatch(call: Call, resource: Arc<Resource>, path: ResourcePath) -> Re
         (None, _) => match call.method.as_str() {
             "GET" if watch => collections::watch(&call, resource, namespace, None),
             "GET" => collections::list(&call, &resource, namespace.as_deref()),
-            "POST" if resource.namespaced && namespace.is_none() => Err(Failure::method_not_allowed()),
+            "POST" | "DELETE" if resource.namespaced && namespace.is_none() => {
+                Err(Failure::method_not_allowed())
+            }
             "POST" => objects::create(&call, &resource, namespace.as_deref().unwrap_or_default()).await,
             "DELETE" if resource.verbs().contains(&"deletecollection") => {
                 collections::delete(&call, &resource, namespace.as_deref()).await

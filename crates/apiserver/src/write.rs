@@ -108,7 +108,8 @@ impl Core {
             Proposal::Applied(object) => (object, true),
         };
         if resource.custom().is_some_and(|custom| custom.terminating) {
-            return Err(Failure::method_not_allowed());
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Failure::forbidden(resource.subject(object::name(&wanted)), why));
         }
         let prefix = object::meta_text(&wanted, "generateName").to_owned();
         let generate = object::name(&wanted).is_empty() && !prefix.is_empty();
@@ -370,6 +371,8 @@ fn to_storage<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
         Some(custom) if object["apiVersion"] != custom.storage_api_version.as_str() => {
             let mut stored = object.clone();
             stored["apiVersion"] = custom.storage_api_version.as_str().into();
+            baton_schema::prune(&custom.storage_schema, &mut stored);
+            baton_schema::apply_defaults(&custom.storage_schema, &mut stored);
             Cow::Owned(stored)
         }
         _ => Cow::Borrowed(object),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
 use crate::error::{FieldError, Problem};
@@ -106,7 +106,13 @@ impl Prepared {
 }
 
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
+    // A schema may hold thousands of patterns, and each is kept compiled.
+    const LARGEST: usize = 256 * 1024;
+    RegexBuilder::new(pattern)
+        .size_limit(LARGEST)
+        .dfa_size_limit(LARGEST)
+        .build()
+        .map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
 }
 
 struct Check<'p> {

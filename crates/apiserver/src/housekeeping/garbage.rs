@@ -168,6 +168,9 @@ impl Collector {
         } else {
             Propagation::Background
         };
+        if propagation == Propagation::Foreground && self.is_in_a_cycle(&item) {
+            self.unblock(&resource, key).await;
+        }
         let options = DeleteOptions {
             uid: Some(object::uid(&item).to_owned()),
             propagation: Some(propagation),
@@ -230,19 +233,43 @@ impl Collector {
 
     async fn foreground(&mut self, key: &Key, owner: &Value) {
         let uid = object::uid(owner);
-        let mut blocked = false;
-        for dependent in self.dependents.get(uid).cloned().unwrap_or_default() {
-            let Some(record) = self.core.store.get(&dependent) else { continue };
-            let item = object::read(&record);
-            blocked |= references(&item)
-                .any(|owner| text(owner, "uid") == uid && owner["blockOwnerDeletion"] == true);
-            if !object::is_terminating(&item) {
-                Box::pin(self.check(&dependent)).await;
-            }
+        let dependents = self.dependents.get(uid).cloned().unwrap_or_default();
+        for dependent in &dependents {
+            Box::pin(self.check(dependent)).await;
         }
-        if !blocked {
+        let blocks = |dependent: &Key| {
+            let item = self.core.store.get(dependent).map(|record| object::read(&record)).unwrap_or_default();
+            references(&item).any(|owner| text(owner, "uid") == uid && owner["blockOwnerDeletion"] == true)
+        };
+        if !dependents.iter().any(blocks) {
             self.core.drop_finalizer(key, FOREGROUND, MANAGER).await;
         }
+    }
+
+    /// Whether something that waits for this object's owner is itself waited for by it.
+    fn is_in_a_cycle(&self, item: &Value) -> bool {
+        let dependents = self.dependents.get(object::uid(item)).into_iter().flatten();
+        dependents.filter_map(|dependent| self.core.store.get(dependent)).any(|record| {
+            let dependent = object::read(&record);
+            object::is_terminating(&dependent) && object::has_finalizer(&dependent, FOREGROUND)
+        })
+    }
+
+    /// Lets the owners of an object go before it: of a cycle, one must.
+    async fn unblock(&self, resource: &Resource, key: &Key) {
+        let options = WriteOptions::internal(MANAGER);
+        let outcome = self
+            .core
+            .modify(resource, &key.namespace, &key.name, Part::Other(""), &options, |current| {
+                let mut next = current.clone();
+                let owners = next["metadata"]["ownerReferences"].as_array_mut();
+                for owner in owners.into_iter().flatten() {
+                    owner["blockOwnerDeletion"] = false.into();
+                }
+                Ok(Proposal::Object(next))
+            })
+            .await;
+        report(outcome, MANAGER, key);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::catalog::Resource;
 use crate::cluster::{Core, DEFINITIONS};
 use crate::definitions::CLEANUP;
-use crate::delete::DeleteOptions;
+use crate::delete::{DeleteOptions, Propagation};
 use crate::housekeeping::report;
 use crate::object;
 use crate::write::{CLAIM_PROTECTION, Part, Proposal, VOLUME_PROTECTION, WriteOptions};
@@ -225,7 +225,10 @@ impl Remover {
     }
 
     async fn delete(&self, resource: &Resource, key: &Key) {
-        let outcome = self.core.delete(resource, &key.namespace, &key.name, &DeleteOptions::default()).await;
+        // In the background: what waits for its dependents would hold up the rest, and they go too.
+        let options =
+            DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+        let outcome = self.core.delete(resource, &key.namespace, &key.name, &options).await;
         report(outcome, MANAGER, key);
     }
 }

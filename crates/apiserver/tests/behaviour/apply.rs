@@ -291,3 +291,12 @@ fn container_names(object: &Value) -> Vec<&str> {
     let containers = object.pointer("/spec/template/spec/containers").and_then(Value::as_array);
     containers.into_iter().flatten().filter_map(|container| container["name"].as_str()).collect()
 }
+
+pub(crate) async fn apply_needs_a_name_and_a_readable_manager(world: &World) {
+    let path = world.core("configmaps/nameless");
+    let nameless = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}});
+    world.apply(&path, "first", "", &nameless).await.fails(400, "BadRequest");
+    let wanted = config_map("nameless", json!({}));
+    world.apply(&path, "a%00b", "", &wanted).await.fails(422, "Invalid");
+    world.get(&path).await.fails(404, "NotFound");
+}

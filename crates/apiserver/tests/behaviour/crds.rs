@@ -260,6 +260,37 @@ pub(crate) async fn stored_objects_are_read_by_the_present_schema(world: &World)
     assert_eq!(after["metadata"]["uid"], list["items"][0]["metadata"]["uid"]);
 }
 
+pub(crate) async fn a_version_shows_and_stores_what_its_schema_has(world: &World) {
+    let group = group(world);
+    let schema = |field: &str| {
+        json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {field: {"type": "string"}}},
+        }})
+    };
+    let mut crd = widget_crd(&group, schema("old"));
+    let mut second = crd["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    second["schema"]["openAPIV3Schema"] = schema("new");
+    for version in [&mut crd["spec"]["versions"][0], &mut second] {
+        version.as_object_mut().expect("a version").remove("subresources");
+        version.as_object_mut().expect("a version").remove("additionalPrinterColumns");
+    }
+    crd["spec"]["versions"].as_array_mut().expect("versions").push(second);
+    world.install(&crd).await;
+    let old = world.in_group(&format!("/apis/{group}/v1"), "widgets");
+    let new = world.in_group(&format!("/apis/{group}/v2"), "widgets");
+    world.post(&old, &widget(&format!("{group}/v1"), "a", json!({"old": "x"}))).await.created();
+    assert_eq!(world.get(&format!("{new}/a")).await.ok()["spec"], json!({}));
+    assert_eq!(world.get(&format!("{old}/a")).await.ok()["spec"], json!({"old": "x"}));
+    world.post(&new, &widget(&format!("{group}/v2"), "b", json!({"new": "y"}))).await.created();
+    assert_eq!(
+        world.get(&format!("{new}/b")).await.ok()["spec"],
+        json!({}),
+        "the stored version has no such field"
+    );
+}
+
 pub(crate) async fn versions_convert_by_name_only(world: &World) {
     let group = group(world);
     let mut crd = widget_crd(&group, widget_schema());

@@ -105,6 +105,13 @@ pub(crate) async fn a_collection_is_deleted_by_selector(world: &World) {
     assert!(names(&left).is_empty());
 }
 
+pub(crate) async fn a_collection_is_deleted_in_one_namespace_only(world: &World) {
+    world.config_map("kept", json!({"run": world.unique()})).await;
+    let everywhere = format!("/api/v1/configmaps?labelSelector=run%3D{}", world.unique());
+    world.delete(&everywhere).await.fails(405, "MethodNotAllowed");
+    world.get(&world.core("configmaps/kept")).await.ok();
+}
+
 pub(crate) async fn a_collection_deletion_respects_finalizers(world: &World) {
     let path = held(world, "held").await;
     world.delete(&format!("{}?labelSelector=set%3Dheld", world.core("configmaps"))).await.ok();

@@ -33,6 +33,16 @@ pub(crate) async fn foreground_waits_for_blocking_dependents(world: &World) {
     world.until_gone(&owner).await;
 }
 
+pub(crate) async fn foreground_gets_out_of_a_cycle(world: &World) {
+    let (owner, child) = family(world, json!({"blockOwnerDeletion": true})).await;
+    let mut back = reference(&world.get(&child).await.ok());
+    back["blockOwnerDeletion"] = json!(true);
+    world.patch(&owner, MERGE_PATCH, &json!({"metadata": {"ownerReferences": [back]}})).await.ok();
+    world.delete_with(&owner, &json!({"propagationPolicy": "Foreground"})).await.ok();
+    world.until_gone(&owner).await;
+    world.until_gone(&child).await;
+}
+
 pub(crate) async fn orphan_leaves_dependents_without_owner(world: &World) {
     let (owner, child) = family(world, json!({})).await;
     world.delete_with(&owner, &json!({"propagationPolicy": "Orphan"})).await.ok();

@@ -148,3 +148,11 @@ pub(crate) async fn concurrent_patches_all_land(world: &World) {
     let data = &world.get(&path).await.ok()["data"];
     assert_eq!(data.as_object().map(serde_json::Map::len), Some(11));
 }
+
+pub(crate) async fn a_patch_cannot_change_the_uid(world: &World) {
+    let made = world.config_map("settings", json!({})).await;
+    let path = world.core("configmaps/settings");
+    let change = json!([{"op": "replace", "path": "/metadata/uid", "value": "another"}]);
+    world.patch(&path, crate::world::JSON_PATCH, &change).await.fails(422, "Invalid");
+    assert_eq!(world.get(&path).await.ok(), made);
+}

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// A member cluster and its labels; may be repeated.
     #[arg(long, value_name = "NAME,LABEL=VALUE…")]
     cluster: Vec<MemberArgument>,
-    /// Start without the sample workload.
+    /// Start without the sample workload in each member (namespace demo).
     #[arg(long)]
     no_demo: bool,
     /// Keep nothing but the kubeconfigs.
