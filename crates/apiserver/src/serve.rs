@@ -19,10 +19,12 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
-use rustls::RootCertStore;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -191,7 +193,8 @@ impl Credentials {
         &self.token
     }
 
-    fn tls(&self) -> Result<rustls::ServerConfig, ServeError> {
+    /// The TLS configuration, and the judge of client certificates.
+    fn tls(&self) -> Result<(rustls::ServerConfig, Arc<dyn ClientCertVerifier>), ServeError> {
         let bad = |error: &dyn std::fmt::Display| ServeError::Certificates(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
@@ -211,11 +214,58 @@ impl Credentials {
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| bad(&error))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(Arc::new(LetIn(verifier.clone())))
             .with_single_cert(chain, key)
             .map_err(|error| bad(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok((config, verifier))
+    }
+}
+
+/// Lets any client certificate through the handshake, whose holder must still prove to have its key. Whether the
+/// certificate is worth anything is asked afterwards, so that a stranger gets an answer (401) instead of a broken
+/// handshake, and a token counts beside a certificate of another cluster.
+#[derive(Debug)]
+struct LetIn(Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for LetIn {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 
@@ -270,8 +320,9 @@ pub async fn serve_with(
     let listener =
         TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
-    let acceptor = TlsAcceptor::from(Arc::new(credentials.tls()?));
-    let door = Arc::new(Door { cluster, token: credentials.token.clone() });
+    let (tls, judge) = credentials.tls()?;
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    let door = Arc::new(Door { cluster, token: credentials.token.clone(), judge });
     let mut accepting = JoinSet::new();
     accepting.spawn(accept(listener, acceptor, door));
     Ok(Server { address: reachable(address), credentials, _accepting: accepting })
@@ -290,6 +341,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 struct Door {
     cluster: Cluster,
     token: Secret,
+    judge: Arc<dyn ClientCertVerifier>,
 }
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, door: Arc<Door>) {
@@ -317,8 +369,7 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, door: Arc<Door>) {
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
         return;
     };
-    // The verifier has checked the chain; whoever has a certificate of ours is the owner.
-    let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
+    let certified = door.certifies(stream.get_ref().1.peer_certificates().unwrap_or_default());
     let service = service_fn(move |request: Request<Incoming>| {
         let door = door.clone();
         async move { Ok::<_, Infallible>(door.enter(request, certified).await) }
@@ -353,6 +404,13 @@ impl Door {
                 crate::rest::internal("the request failed unexpectedly")
             }
         }
+    }
+
+    /// Whether a chain leads to our authority and is valid now; its holder is the owner.
+    fn certifies(&self, chain: &[CertificateDer<'_>]) -> bool {
+        chain
+            .split_first()
+            .is_some_and(|(own, others)| self.judge.verify_client_cert(own, others, UnixTime::now()).is_ok())
     }
 
     fn knows_token(&self, request: &Request<Incoming>) -> bool {

@@ -169,7 +169,9 @@ pub(crate) async fn rules_are_evaluated(world: &World) {
 pub(crate) async fn a_rule_that_does_not_compile_is_refused(world: &World) {
     let group = group(world);
     let mut schema = schema_of(json!({"size": {"type": "integer"}}));
-    for rule in ["self.size >", "self.absent == 1", "self.size", "self.size == 'text'"] {
+    for rule in
+        ["self.size >", "self.absent == 1", "self.size", "self.size + 1", "1 + 1", "self.size == 'text'"]
+    {
         schema["properties"]["spec"]["x-kubernetes-validations"] = json!([{"rule": rule}]);
         let status =
             world.post(crate::world::CRDS, &widget_crd(&group, schema.clone())).await.fails(422, "Invalid");

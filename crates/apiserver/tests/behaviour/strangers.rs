@@ -24,6 +24,19 @@ fn a_stranger_is_turned_away_over_tls() {
 }
 
 #[test]
+fn a_certificate_of_another_cluster_opens_nothing_but_does_not_spoil_a_token() {
+    target::runtime().block_on(async {
+        let (ours, theirs) = (Target::tls().await, Target::tls().await);
+        let impostor = ours.impostor(&theirs).expect("there is a wire");
+        let (code, status) = ask(&impostor, "/api/v1/namespaces", None).await;
+        assert_eq!((code, &status["reason"]), (401, &serde_json::json!("Unauthorized")));
+        let token = format!("Bearer {}", ours.token().expect("we made the server"));
+        let (code, _) = ask(&impostor, "/api/v1/namespaces", Some(&token)).await;
+        assert_eq!(code, 200);
+    });
+}
+
+#[test]
 fn a_stranger_is_turned_away_by_the_cluster_named_by_the_environment() {
     target::runtime().block_on(async {
         let Some(target) = Target::from_environment().await else { return };

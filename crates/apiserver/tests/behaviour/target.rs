@@ -20,7 +20,7 @@ pub(crate) struct Target {
 
 enum Kind {
     InProcess,
-    Tls { _server: baton_apiserver::Server },
+    Tls { server: baton_apiserver::Server },
     Cluster,
 }
 
@@ -51,7 +51,7 @@ impl Target {
         let server = baton_apiserver::serve(cluster, address).await.expect("a loopback port can be bound");
         let config =
             config_of(Kubeconfig::from_yaml(&server.kubeconfig()).expect("our own kubeconfig parses")).await;
-        Self { kind: Kind::Tls { _server: server }, client: client_of(config.clone()), config: Some(config) }
+        Self { kind: Kind::Tls { server }, client: client_of(config.clone()), config: Some(config) }
     }
 
     /// The cluster of `BATON_TEST_KUBECONFIG`, or none, and then says so.
@@ -72,6 +72,21 @@ impl Target {
         let mut config = self.config.clone()?;
         config.auth_info = Default::default();
         Some(client_of(config))
+    }
+
+    /// A client of this server that shows it the certificate another server gave out.
+    pub(crate) fn impostor(&self, other: &Target) -> Option<Client> {
+        let mut config = self.config.clone()?;
+        config.auth_info = other.config.clone()?.auth_info;
+        Some(client_of(config))
+    }
+
+    /// The bearer token that also lets the owner in, where we know it.
+    pub(crate) fn token(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Tls { server } => Some(server.credentials().token().reveal().to_owned()),
+            Kind::InProcess | Kind::Cluster => None,
+        }
     }
 
     pub(crate) fn client(&self) -> Client {

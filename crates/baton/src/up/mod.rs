@@ -124,7 +124,10 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
 fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {
     let mut lines = vec![
         "Baton is up.".to_owned(),
-        format!("  page           http://{web}   (user admin, password in {})", home.shown("admin-password")),
+        format!(
+            "  page           http://{web}   (the web UI will ask for user admin, password in {})",
+            home.shown("admin-password")
+        ),
         format!("  control plane  https://{}", control.addr()),
         format!(
             "                 kubectl --kubeconfig {} get applicationsets,secrets -A",

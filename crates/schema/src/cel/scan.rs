@@ -237,6 +237,11 @@ pub(super) fn evident_kind(node: &Expr, schema: &Schema) -> Option<Kind> {
         Expr::Literal(LiteralValue::Double(_)) => Some(Kind::Number),
         Expr::List(_) => Some(Kind::Array),
         Expr::Map(_) => Some(Kind::Object),
+        Expr::Call(call) => match call.func_name.as_str() {
+            "size" => Some(Kind::Integer),
+            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" | "-_" => evident_kind(&call.args.first()?.expr, schema),
+            _ => None,
+        },
         _ => selected(node, schema)?.kind,
     }
 }
