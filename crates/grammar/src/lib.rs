@@ -6,3 +6,4 @@ pub mod fields;
 pub mod jsonpath;
 pub mod labels;
 pub mod quantity;
+pub mod yaml;
