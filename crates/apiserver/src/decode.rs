@@ -1,5 +1,6 @@
 //! From request bytes to an object: media types, strictness, and what the body must say about itself.
 
+use baton_grammar::yaml;
 use baton_schema::{metadata_type_errors, strict, type_errors, unknown_fields};
 use serde_json::Value;
 
@@ -109,8 +110,9 @@ fn parse_yaml(body: &[u8]) -> Result<Document, String> {
         return parse_json(body).map_err(|error| error.to_string());
     }
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    let value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    Ok(Document { value, complaints: Vec::new() })
+    let (value, duplicates) = yaml::first_with_duplicates(text).map_err(|error| error.to_string())?;
+    let complaints = duplicates.iter().map(ToString::to_string).collect();
+    Ok(Document { value, complaints })
 }
 
 /// Checks that a body is an object of the resource and takes from it what decoding into the kind would take.
