@@ -4,6 +4,7 @@
 
 pub mod duration;
 pub mod fields;
+pub mod globs;
 pub mod jsonpath;
 pub mod labels;
 pub mod quantity;
