@@ -53,8 +53,8 @@ fn errors_say_where() {
 #[test]
 fn differences_from_go_are_these() {
     assert_eq!(yaml::first(r#"{"a": "http:\/\/b"}"#), Ok(json!({"a": "http://b"})));
-    let error = yaml::first("[!a, b]").expect_err("the parser does not know it");
-    assert_eq!(error.message, "a tag without a value");
+    let error = yaml::first("a: b\nc: [!a, b]").expect_err("the parser does not know it");
+    assert_eq!((error.line, error.message.as_str()), (2, "a tag without a value"));
 }
 
 #[test]
@@ -80,6 +80,10 @@ fn nesting_and_size_are_bounded() {
     assert!(yaml::first(&"[".repeat(1_000_000)).is_err());
     assert!(yaml::first(&"- ".repeat(100_000)).is_err());
     assert!(yaml::first(&" ".repeat(MAX_BYTES + 1)).is_err());
+
+    let wide_and_deep = "[".repeat(MAX_DEPTH) + &"a,".repeat(400_000);
+    let error = yaml::first(&wide_and_deep).expect_err("slow to parse");
+    assert_eq!(error.message, "too many deeply nested nodes");
 
     let half = MAX_DEPTH / 2 + 1;
     let (open, close) = ("[".repeat(half), "]".repeat(half));
@@ -123,8 +127,9 @@ fn as_go_writes(value: &Value) -> Value {
         Value::Number(number) if number.is_f64() => {
             let float = number.as_f64().expect("it is a float");
             let digits = float.to_string();
-            let whole = float.fract() == 0.0 && float.abs() < 1e20 && digits != "-0";
-            if whole { serde_json::from_str(&digits).expect("digits are a number") } else { value.clone() }
+            let integer = digits.parse::<i64>().map(Value::from);
+            let integer = integer.or_else(|_| digits.parse::<u64>().map(Value::from));
+            if digits == "-0" { value.clone() } else { integer.unwrap_or(value.clone()) }
         }
         Value::Array(items) => items.iter().map(as_go_writes).collect(),
         Value::Object(map) => Value::Object(map.iter().map(|(k, v)| (k.clone(), as_go_writes(v))).collect()),

@@ -8,6 +8,10 @@ use libyaml_safer::{Encoding, Event, EventData, Mark, Parser, ScalarStyle};
 
 use super::{Error, MAX_BYTES, MAX_DEPTH};
 
+/// Most work spent on nesting, as the sum of the nodes' depths: the parser looks at every open collection for every
+/// token.
+const MOST_WORK: usize = 100_000_000;
+
 /// A node's place in its [`Document`].
 pub(super) type Id = usize;
 
@@ -70,6 +74,8 @@ pub(super) struct Composer<'a> {
     parser: Parser<Input<'a>>,
     text: &'a str,
     started: bool,
+    /// Where the last event ended.
+    reached: Place,
 }
 
 impl<'a> Composer<'a> {
@@ -84,7 +90,7 @@ impl<'a> Composer<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let added: &[u8] = if lacks_break(text) { b"\n" } else { b"" };
         parser.set_input(text.as_bytes().chain(added));
-        Ok(Composer { parser, text, started: false })
+        Ok(Composer { parser, text, started: false, reached: start })
     }
 
     /// The next document, or none at the end of the stream.
@@ -112,11 +118,16 @@ impl<'a> Composer<'a> {
     fn tree(&mut self, nodes: &mut Vec<Node>) -> Result<Id, Error> {
         let mut anchors = HashMap::new();
         let mut open: Vec<Open> = Vec::new();
+        let mut work = 0;
         loop {
             let event = self.event()?;
             let place = Place::from(event.start_mark);
             if open.len() > MAX_DEPTH {
                 return Err(place.error(format!("exceeded max depth of {MAX_DEPTH}")));
+            }
+            work += open.len();
+            if work > MOST_WORK {
+                return Err(place.error("too many deeply nested nodes"));
             }
             let id = nodes.len();
             let anchor = match event.data {
@@ -175,10 +186,13 @@ impl<'a> Composer<'a> {
         // The parser panics on a tag right before a comma (`[!a, b]`): to the reader that is a syntax error.
         let parsed = catch_unwind(AssertUnwindSafe(|| self.parser.parse()));
         let Ok(parsed) = parsed else {
-            return Err(Place { line: 1, column: 1 }.error("a tag without a value"));
+            return Err(self.reached.error("a tag without a value"));
         };
+        if let Ok(event) = &parsed {
+            self.reached = event.end_mark.into();
+        }
         parsed.map_err(|error| {
-            let place = error.problem_mark().map_or(Place { line: 1, column: 1 }, Place::from);
+            let place = error.problem_mark().map_or(self.reached, Place::from);
             let message = match error.context() {
                 Some(context) => format!("{context}: {}", error.problem()),
                 None => error.problem().to_owned(),
