@@ -1,0 +1,234 @@
+//! The functions every Go template has.
+
+use std::fmt::Write;
+
+use crate::function::Param::{Any, Str};
+use crate::function::{Body, Function, Param};
+use crate::print;
+use crate::printf;
+use crate::value::{List, Value};
+
+type Outcome = Result<Value, String>;
+
+/// The function of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+const fn entry(
+    name: &'static str,
+    params: &'static [Param],
+    variadic: Option<Param>,
+    body: fn(&[Value]) -> Outcome,
+) -> Function {
+    Function { name, params, variadic, body: Body::Call(body) }
+}
+
+static FUNCTIONS: [Function; 19] = [
+    Function { name: "and", params: &[Any], variadic: Some(Any), body: Body::And },
+    Function { name: "or", params: &[Any], variadic: Some(Any), body: Body::Or },
+    Function { name: "call", params: &[Any], variadic: Some(Any), body: Body::CallValue },
+    entry("not", &[Any], None, |args| Ok(Value::Bool(!args[0].truth()))),
+    entry("len", &[Any], None, |args| length(&args[0])),
+    entry("index", &[Any], Some(Any), |args| index(&args[0], &args[1..])),
+    entry("slice", &[Any], Some(Any), |args| slice(&args[0], &args[1..])),
+    entry("print", &[], Some(Any), |args| Ok(print::spaced(args, false).into())),
+    entry("println", &[], Some(Any), |args| Ok((print::spaced(args, true) + "\n").into())),
+    entry("printf", &[Str], Some(Any), |args| {
+        printf::format(&args[0].to_string(), &args[1..]).map(Value::from)
+    }),
+    entry("html", &[], Some(Any), |args| Ok(html(&text(args)).into())),
+    entry("js", &[], Some(Any), |args| Ok(js(&text(args)).into())),
+    entry("urlquery", &[], Some(Any), |args| Ok(urlquery(&text(args)).into())),
+    entry("eq", &[Any], Some(Any), |args| equal_to_any(&args[0], &args[1..])),
+    entry("ne", &[Any, Any], None, |args| Ok(Value::Bool(!equal(&args[0], &args[1])?))),
+    entry("lt", &[Any, Any], None, |args| Ok(Value::Bool(less(&args[0], &args[1])?))),
+    entry("le", &[Any, Any], None, |args| Ok(Value::Bool(less_or_equal(&args[0], &args[1])?))),
+    entry("gt", &[Any, Any], None, |args| Ok(Value::Bool(!less_or_equal(&args[0], &args[1])?))),
+    entry("ge", &[Any, Any], None, |args| Ok(Value::Bool(!less(&args[0], &args[1])?))),
+];
+
+fn text(args: &[Value]) -> String {
+    let args: Vec<Value> = args
+        .iter()
+        .map(|arg| if matches!(arg, Value::Nil) { Value::from("<no value>") } else { arg.clone() })
+        .collect();
+    print::spaced(&args, false)
+}
+
+fn length(value: &Value) -> Outcome {
+    let length = match value {
+        Value::Nil => return Err("len of nil pointer".to_owned()),
+        Value::Str(text) => text.len(),
+        Value::List(list) => list.items().len(),
+        Value::Map(map) => map.len(),
+        other => return Err(format!("len of type {}", other.type_name())),
+    };
+    Ok(Value::Int(length as i64))
+}
+
+fn index(value: &Value, keys: &[Value]) -> Outcome {
+    if matches!(value, Value::Nil) {
+        return Err("index of untyped nil".to_owned());
+    }
+    let mut value = value.clone();
+    for key in keys {
+        value = match &value {
+            Value::Nil => return Err("index of nil pointer".to_owned()),
+            Value::Str(text) => {
+                let at = position(key, text.len())?;
+                let byte = text.as_bytes().get(at);
+                Value::Int(i64::from(*byte.ok_or("reflect: string index out of range")?))
+            }
+            Value::List(list) => {
+                let at = position(key, list.items().len())?;
+                list.items().get(at).cloned().ok_or("reflect: slice index out of range")?
+            }
+            Value::Map(map) => match key {
+                Value::Str(key) => map.get(key).unwrap_or_else(|| map.zero()),
+                Value::Nil => return Err("value is nil; should be of type string".to_owned()),
+                other => return Err(format!("value has type {}; should be string", other.type_name())),
+            },
+            other => return Err(format!("can't index item of type {}", other.type_name())),
+        };
+    }
+    Ok(value)
+}
+
+/// An index up to and including the length, as a slice's end may be.
+fn position(key: &Value, length: usize) -> Result<usize, String> {
+    let at = match key {
+        Value::Int(at) => *at,
+        Value::Nil => return Err("cannot index slice/array with nil".to_owned()),
+        other => return Err(format!("cannot index slice/array with type {}", other.type_name())),
+    };
+    usize::try_from(at).ok().filter(|at| *at <= length).ok_or_else(|| format!("index out of range: {at}"))
+}
+
+fn slice(value: &Value, keys: &[Value]) -> Outcome {
+    if matches!(value, Value::Nil) {
+        return Err("slice of untyped nil".to_owned());
+    }
+    if keys.len() > 3 {
+        return Err(format!("too many slice indexes: {}", keys.len()));
+    }
+    let length = match value {
+        Value::Str(_) if keys.len() == 3 => return Err("cannot 3-index slice a string".to_owned()),
+        Value::Str(text) => text.len(),
+        Value::List(list) => list.items().len(),
+        other => return Err(format!("can't slice item of type {}", other.type_name())),
+    };
+    let mut at = [0, length, length];
+    for (slot, key) in at.iter_mut().zip(keys) {
+        *slot = position(key, length)?;
+    }
+    if at[0] > at[1] {
+        return Err(format!("invalid slice index: {} > {}", at[0], at[1]));
+    }
+    if keys.len() == 3 && at[1] > at[2] {
+        return Err(format!("invalid slice index: {} > {}", at[1], at[2]));
+    }
+    Ok(match value {
+        // A cut through a character leaves replacement characters: strings here are always UTF-8.
+        Value::Str(text) => String::from_utf8_lossy(&text.as_bytes()[at[0]..at[1]]).into_owned().into(),
+        Value::List(list) => {
+            Value::List(List { items: list.items()[at[0]..at[1]].into(), strings: list.strings })
+        }
+        other => other.clone(),
+    })
+}
+
+fn equal_to_any(value: &Value, others: &[Value]) -> Outcome {
+    if others.is_empty() {
+        return Err("missing argument for comparison".to_owned());
+    }
+    for other in others {
+        if equal(value, other)? {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+fn equal(left: &Value, right: &Value) -> Result<bool, String> {
+    match (left, right) {
+        (Value::Nil, other) | (other, Value::Nil) => {
+            Ok(matches!(other, Value::Nil) && matches!(left, Value::Nil))
+        }
+        (Value::Bool(left), Value::Bool(right)) => Ok(left == right),
+        (Value::Int(left), Value::Int(right)) => Ok(left == right),
+        (Value::Float(left), Value::Float(right)) => Ok(left == right),
+        (Value::Str(left), Value::Str(right)) => Ok(left == right),
+        (Value::List(_) | Value::Map(_), Value::List(_) | Value::Map(_)) => {
+            Err(format!("non-comparable type {left}: {}", left.type_name()))
+        }
+        _ => Err(incompatible(left, right)),
+    }
+}
+
+fn incompatible(left: &Value, right: &Value) -> String {
+    format!("incompatible types for comparison: {} and {}", left.type_name(), right.type_name())
+}
+
+fn less(left: &Value, right: &Value) -> Result<bool, String> {
+    for side in [left, right] {
+        if matches!(side, Value::Nil | Value::List(_) | Value::Map(_)) {
+            return Err("invalid type for comparison".to_owned());
+        }
+    }
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => Ok(left < right),
+        (Value::Float(left), Value::Float(right)) => Ok(left < right),
+        (Value::Str(left), Value::Str(right)) => Ok(left < right),
+        (Value::Bool(_), Value::Bool(_)) => Err("invalid type for comparison".to_owned()),
+        _ => Err(incompatible(left, right)),
+    }
+}
+
+fn less_or_equal(left: &Value, right: &Value) -> Result<bool, String> {
+    Ok(less(left, right)? || equal(left, right)?)
+}
+
+fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\0' => out.push('\u{fffd}'),
+            '"' => out.push_str("&#34;"),
+            '\'' => out.push_str("&#39;"),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn js(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '\'' | '"' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' | '>' | '&' | '=' => write!(out, "\\u{:04X}", c as u32).unwrap_or_default(),
+            c if c.is_control() => write!(out, "\\u{:04X}", c as u32).unwrap_or_default(),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn urlquery(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte as char),
+            b' ' => out.push('+'),
+            _ => write!(out, "%{byte:02X}").unwrap_or_default(),
+        }
+    }
+    out
+}

@@ -1,0 +1,573 @@
+//! Templates put to work on data.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use crate::ast::{Branch, Command, Expr, Number, Operand, Pipe, Stmt, Tree};
+use crate::function::{Body, Function, Param};
+use crate::print;
+use crate::quote::quoted;
+use crate::value::Value;
+use crate::{Limits, MissingKey};
+
+/// A template that could not be executed; the text names template, line, column and the expression at fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ExecError(String);
+
+type Result<T> = std::result::Result<T, Box<ExecError>>;
+
+/// A value in flight: `None` where Go has no value at all, as for a key that is missing.
+#[derive(Clone)]
+struct Held {
+    value: Option<Value>,
+    /// It was read out of a slot that could hold anything, which Go's messages then name as its type.
+    boxed: bool,
+}
+
+/// How a list of statements ended.
+#[derive(PartialEq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+/// The part being evaluated, for error messages.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Nothing,
+    Pipe(&'a Pipe),
+    Operand(&'a Operand),
+    /// A call with its arguments.
+    Call(&'a [Operand]),
+    Template(usize, &'a str, Option<&'a Pipe>),
+}
+
+pub(crate) fn execute(
+    trees: &BTreeMap<Arc<str>, Tree>,
+    root: &Tree,
+    source: &str,
+    data: &Value,
+    missing_key: MissingKey,
+    limits: Limits,
+) -> std::result::Result<String, ExecError> {
+    let dot = Held::plain(data.clone()).flattened();
+    let mut exec = Exec {
+        trees,
+        source,
+        root: &root.name,
+        tree: root,
+        missing_key,
+        limits,
+        out: String::new(),
+        variables: vec![("$", dot.clone())],
+        steps: 0,
+        depth: 0,
+        at: At::Nothing,
+    };
+    exec.list(&root.body, &dot).map_err(|error| *error)?;
+    Ok(exec.out)
+}
+
+struct Exec<'a> {
+    trees: &'a BTreeMap<Arc<str>, Tree>,
+    source: &'a str,
+    root: &'a str,
+    tree: &'a Tree,
+    missing_key: MissingKey,
+    limits: Limits,
+    out: String,
+    variables: Vec<(&'a str, Held)>,
+    steps: u64,
+    depth: usize,
+    at: At<'a>,
+}
+
+impl Held {
+    const NONE: Held = Held { value: None, boxed: false };
+
+    fn plain(value: Value) -> Held {
+        Held { value: Some(value), boxed: false }
+    }
+
+    /// What is left after a pipeline: the value itself, and nil is no value.
+    fn flattened(self) -> Held {
+        match self.value {
+            Some(Value::Nil) => Held::NONE,
+            value => Held { value, boxed: false },
+        }
+    }
+
+    fn truth(&self) -> bool {
+        self.value.as_ref().is_some_and(Value::truth)
+    }
+
+    fn type_name(&self) -> &'static str {
+        match &self.value {
+            Some(value) if !self.boxed => value.type_name(),
+            _ => "interface {}",
+        }
+    }
+}
+
+impl<'a> Exec<'a> {
+    fn list(&mut self, list: &'a [Stmt], dot: &Held) -> Result<Flow> {
+        for stmt in list {
+            let flow = self.stmt(stmt, dot)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt, dot: &Held) -> Result<Flow> {
+        self.step()?;
+        match stmt {
+            Stmt::Text(text) => self.write(text)?,
+            Stmt::Action(pipe) => {
+                let value = self.pipe(pipe, dot)?;
+                if pipe.variables.is_empty() {
+                    self.print(&value)?;
+                }
+            }
+            Stmt::If(branch) => return self.branch(branch, dot, false),
+            Stmt::With(branch) => return self.branch(branch, dot, true),
+            Stmt::Range(branch) => return self.range(branch, dot),
+            Stmt::Template { pos, name, pipe } => self.template(*pos, name, pipe.as_ref(), dot)?,
+            Stmt::Break => return Ok(Flow::Break),
+            Stmt::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn print(&mut self, held: &Held) -> Result<()> {
+        match &held.value {
+            None => self.write("<no value>"),
+            Some(Value::Str(text)) => self.write(text),
+            Some(value) => {
+                let mut text = String::new();
+                print::plain(value, &mut text);
+                self.write(&text)
+            }
+        }
+    }
+
+    fn branch(&mut self, branch: &'a Branch, dot: &Held, rebinds: bool) -> Result<Flow> {
+        let mark = self.variables.len();
+        let value = self.pipe(&branch.pipe, dot)?;
+        self.enter()?;
+        let flow = if value.truth() {
+            self.list(&branch.body, if rebinds { &value } else { dot })?
+        } else {
+            self.list(&branch.otherwise, dot)?
+        };
+        self.depth -= 1;
+        self.variables.truncate(mark);
+        Ok(flow)
+    }
+
+    fn range(&mut self, branch: &'a Branch, dot: &Held) -> Result<Flow> {
+        let outer = self.variables.len();
+        let value = self.pipe(&branch.pipe, dot)?;
+        self.enter()?;
+        let mut flow = Flow::Next;
+        let mut ran = false;
+        match &value.value {
+            None => {}
+            Some(Value::List(list)) => {
+                for (index, item) in list.items().iter().enumerate() {
+                    ran = true;
+                    let item = Held { value: Some(item.clone()), boxed: !list.strings };
+                    if !self.iteration(branch, Value::Int(index as i64), item)? {
+                        break;
+                    }
+                }
+            }
+            Some(Value::Map(map)) => {
+                for (key, item) in map.snapshot() {
+                    ran = true;
+                    let item = Held { value: Some(item), boxed: !map.strings };
+                    if !self.iteration(branch, Value::Str(key), item)? {
+                        break;
+                    }
+                }
+            }
+            Some(Value::Int(count)) => {
+                if branch.pipe.variables.len() > 1 {
+                    return Err(
+                        self.fail(format_args!("can't use {count} to iterate over more than one variable"))
+                    );
+                }
+                for index in 0..*count {
+                    ran = true;
+                    let item = Held::plain(Value::Int(index));
+                    if !self.iteration(branch, Value::Int(index), item)? {
+                        break;
+                    }
+                }
+            }
+            Some(other) => return Err(self.fail(format_args!("range can't iterate over {other}"))),
+        }
+        if !ran {
+            flow = self.list(&branch.otherwise, dot)?;
+        }
+        self.depth -= 1;
+        self.variables.truncate(outer);
+        Ok(flow)
+    }
+
+    /// Runs the body once; false ends the loop.
+    fn iteration(&mut self, branch: &'a Branch, index: Value, item: Held) -> Result<bool> {
+        self.step()?;
+        let pipe = &branch.pipe;
+        let mark = self.variables.len();
+        let slots = match pipe.variables.as_slice() {
+            [] => vec![],
+            [only] => vec![(only, item.clone())],
+            [first, second, ..] => vec![(first, Held::plain(index)), (second, item.clone())],
+        };
+        let declared = mark - slots.len().min(mark);
+        for (offset, (name, value)) in slots.into_iter().enumerate() {
+            if pipe.assigns {
+                self.assign(name, value)?;
+            } else if let Some(slot) = self.variables.get_mut(declared + offset) {
+                slot.1 = value;
+            }
+        }
+        let flow = self.list(&branch.body, &item)?;
+        self.variables.truncate(mark);
+        Ok(flow != Flow::Break)
+    }
+
+    fn template(&mut self, pos: usize, name: &'a str, pipe: Option<&'a Pipe>, dot: &Held) -> Result<()> {
+        self.at = At::Template(pos, name, pipe);
+        let Some(tree) = self.trees.get(name) else {
+            return Err(self.fail(format_args!("template {} not defined", quoted(name))));
+        };
+        self.enter()?;
+        let dot = match pipe {
+            Some(pipe) => self.pipe(pipe, dot)?,
+            None => Held::NONE,
+        };
+        let variables = std::mem::replace(&mut self.variables, vec![("$", dot.clone())]);
+        let caller = std::mem::replace(&mut self.tree, tree);
+        self.list(&tree.body, &dot)?;
+        self.tree = caller;
+        self.variables = variables;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn pipe(&mut self, pipe: &'a Pipe, dot: &Held) -> Result<Held> {
+        self.step()?;
+        self.at = At::Pipe(pipe);
+        self.enter()?;
+        let mut value: Option<Held> = None;
+        for command in &pipe.commands {
+            value = Some(self.command(command, dot, value)?.flattened());
+        }
+        self.depth -= 1;
+        let value = value.unwrap_or(Held::NONE);
+        for name in &pipe.variables {
+            if pipe.assigns {
+                self.assign(name, value.clone())?;
+            } else {
+                self.variables.push((name, value.clone()));
+            }
+        }
+        Ok(value)
+    }
+
+    fn assign(&mut self, name: &str, value: Held) -> Result<()> {
+        match self.variables.iter_mut().rev().find(|(known, _)| *known == name) {
+            Some(slot) => slot.1 = value,
+            None => return Err(self.fail(format_args!("undefined variable: {name}"))),
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &'a Command, dot: &Held, last: Option<Held>) -> Result<Held> {
+        let operands = command.operands.as_slice();
+        let first = &operands[0];
+        let has_args = operands.len() > 1 || last.is_some();
+        match &first.expr {
+            Expr::Function(function) => return self.call(function, operands, dot, last),
+            Expr::Field(names) => {
+                self.at = At::Operand(first);
+                return self.fields(dot.clone(), names, has_args);
+            }
+            Expr::Variable(name, names) if !names.is_empty() => {
+                self.at = At::Operand(first);
+                let value = self.variable(name);
+                return self.fields(value, names, has_args);
+            }
+            Expr::Chain(inner, names) => {
+                self.at = At::Operand(first);
+                let value = self.chained(inner, dot)?;
+                return self.fields(value, names, has_args);
+            }
+            _ => {}
+        }
+        if let Expr::Pipe(pipe) = &first.expr {
+            if has_args {
+                return Err(self.fail(format_args!("can't give argument to non-function {pipe}")));
+            }
+            return self.pipe(pipe, dot);
+        }
+        self.at = At::Operand(first);
+        if has_args {
+            return Err(self.fail(format_args!("can't give argument to non-function {first}")));
+        }
+        match &first.expr {
+            Expr::Nil => Err(self.fail("nil is not a command")),
+            _ => self.operand(first, dot),
+        }
+    }
+
+    fn chained(&mut self, inner: &'a Operand, dot: &Held) -> Result<Held> {
+        if let Expr::Nil = inner.expr {
+            return Err(self.fail("indirection through explicit nil in chain"));
+        }
+        self.operand(inner, dot)
+    }
+
+    /// An operand by itself, where nothing is known about the type wanted.
+    fn operand(&mut self, operand: &'a Operand, dot: &Held) -> Result<Held> {
+        self.at = At::Operand(operand);
+        Ok(match &operand.expr {
+            Expr::Dot => dot.clone(),
+            Expr::Nil => Held::NONE,
+            Expr::Bool(value) => Held::plain(Value::Bool(*value)),
+            Expr::Str(_, value) => Held::plain(value.clone()),
+            Expr::Number(number) => match constant(number) {
+                Some(value) => Held::plain(value),
+                None => return Err(self.fail(format_args!("{} overflows int", number.text))),
+            },
+            Expr::Field(names) => self.fields(dot.clone(), names, false)?,
+            Expr::Variable(name, names) => {
+                let value = self.variable(name);
+                self.fields(value, names, false)?
+            }
+            Expr::Chain(inner, names) => {
+                let value = self.chained(inner, dot)?;
+                self.fields(value, names, false)?
+            }
+            Expr::Function(function) => self.call(function, std::slice::from_ref(operand), dot, None)?,
+            Expr::Pipe(pipe) => self.pipe(pipe, dot)?,
+        })
+    }
+
+    fn variable(&self, name: &str) -> Held {
+        // The parser lets no unknown variable through.
+        self.variables
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == name)
+            .map_or(Held::NONE, |(_, value)| value.clone())
+    }
+
+    fn fields(&mut self, mut value: Held, names: &[Arc<str>], has_args: bool) -> Result<Held> {
+        for (index, name) in names.iter().enumerate() {
+            value = self.field(value, name, has_args && index + 1 == names.len())?;
+        }
+        Ok(value)
+    }
+
+    fn field(&mut self, receiver: Held, name: &str, has_args: bool) -> Result<Held> {
+        let map = match &receiver.value {
+            None if self.missing_key == MissingKey::Error => {
+                return Err(self.fail(format_args!("nil data; no entry for key {}", quoted(name))));
+            }
+            None => return Ok(Held::NONE),
+            Some(Value::Nil) => {
+                return Err(self.fail(format_args!("nil pointer evaluating interface {{}}.{name}")));
+            }
+            Some(Value::Map(map)) => map,
+            Some(_) => {
+                let type_name = receiver.type_name();
+                return Err(self.fail(format_args!("can't evaluate field {name} in type {type_name}")));
+            }
+        };
+        if has_args {
+            return Err(self.fail(format_args!("{name} is not a method but has arguments")));
+        }
+        let boxed = !map.strings;
+        match (map.get(name), self.missing_key) {
+            (Some(value), _) => Ok(Held { value: Some(value), boxed }),
+            (None, MissingKey::Error) => {
+                Err(self.fail(format_args!("map has no entry for key {}", quoted(name))))
+            }
+            (None, MissingKey::Zero) => Ok(Held { value: Some(map.zero()), boxed }),
+            (None, MissingKey::Default) => Ok(Held::NONE),
+        }
+    }
+
+    fn call(
+        &mut self,
+        function: &'static Function,
+        call: &'a [Operand],
+        dot: &Held,
+        last: Option<Held>,
+    ) -> Result<Held> {
+        self.step()?;
+        let args = &call[1..];
+        self.at = At::Operand(&call[0]);
+        let name = function.name;
+        let (want, got) = (function.params.len(), args.len() + usize::from(last.is_some()));
+        if function.variadic.is_some() && got < want {
+            return Err(
+                self.fail(format_args!("wrong number of args for {name}: want at least {want} got {got}"))
+            );
+        }
+        if function.variadic.is_none() && got != want {
+            return Err(self.fail(format_args!("wrong number of args for {name}: want {want} got {got}")));
+        }
+        let body = match function.body {
+            Body::And => return self.first_with_truth(args, false, dot, last),
+            Body::Or => return self.first_with_truth(args, true, dot, last),
+            Body::CallValue => return self.call_of_value(call, dot, last),
+            Body::Call(body) => body,
+        };
+        let mut values = Vec::with_capacity(got);
+        for (index, arg) in args.iter().enumerate() {
+            values.push(self.argument(arg, param(function, index), dot)?);
+        }
+        if let Some(last) = last {
+            values.push(self.fitting(last, param(function, args.len()))?);
+        }
+        if values.iter().map(size).sum::<usize>() > self.limits.output {
+            self.at = At::Call(call);
+            return Err(self.fail(format_args!("arguments are longer than {} bytes", self.limits.output)));
+        }
+        match body(&values) {
+            Ok(value) => Ok(Held::plain(value)),
+            Err(error) => {
+                self.at = At::Call(call);
+                Err(self.fail(format_args!("error calling {name}: {error}")))
+            }
+        }
+    }
+
+    /// `call`: nothing a template can hold is a function, so this only says so.
+    fn call_of_value(&mut self, call: &'a [Operand], dot: &Held, last: Option<Held>) -> Result<Held> {
+        let (callee, shown) = match call.get(1) {
+            Some(callee) => (self.operand(callee, dot)?, callee.to_string()),
+            None => (last.unwrap_or(Held::NONE), String::new()),
+        };
+        self.at = At::Call(call);
+        match callee.value {
+            None | Some(Value::Nil) => Err(self.fail("error calling call: call of nil")),
+            Some(value) => Err(self.fail(format_args!(
+                "error calling call: non-function {shown} of type {}",
+                value.type_name()
+            ))),
+        }
+    }
+
+    fn first_with_truth(
+        &mut self,
+        args: &'a [Operand],
+        truth: bool,
+        dot: &Held,
+        last: Option<Held>,
+    ) -> Result<Held> {
+        let mut value = Held::NONE;
+        for arg in args {
+            value = self.operand(arg, dot)?;
+            if value.truth() == truth {
+                return Ok(value);
+            }
+        }
+        Ok(last.unwrap_or(value))
+    }
+
+    fn argument(&mut self, arg: &'a Operand, param: Param, dot: &Held) -> Result<Value> {
+        self.at = At::Operand(arg);
+        if param == Param::Str {
+            match &arg.expr {
+                Expr::Nil => return Err(self.fail("cannot assign nil to string")),
+                Expr::Bool(_) | Expr::Number(_) => {
+                    return Err(self.fail(format_args!("expected string; found {arg}")));
+                }
+                _ => {}
+            }
+        }
+        let value = self.operand(arg, dot)?;
+        self.fitting(value, param)
+    }
+
+    fn fitting(&mut self, held: Held, param: Param) -> Result<Value> {
+        match (held.value, param) {
+            (value, Param::Any) => Ok(value.unwrap_or(Value::Nil)),
+            (Some(value @ Value::Str(_)), Param::Str) => Ok(value),
+            (None, Param::Str) => Err(self.fail("invalid value; expected string")),
+            (Some(value), Param::Str) => {
+                Err(self
+                    .fail(format_args!("wrong type for value; expected string; got {}", value.type_name())))
+            }
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        if self.out.len() + text.len() > self.limits.output {
+            return Err(self.fail(format_args!("output is longer than {} bytes", self.limits.output)));
+        }
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            return Err(self.fail(format_args!("took more than {} steps", self.limits.steps)));
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > self.limits.depth {
+            return Err(self.fail(format_args!("exceeded maximum template depth ({})", self.limits.depth)));
+        }
+        Ok(())
+    }
+
+    fn fail(&self, message: impl Display) -> Box<ExecError> {
+        let (pos, context) = match self.at {
+            At::Nothing => {
+                return Box::new(ExecError(format!("template: {}: {message}", self.root)));
+            }
+            At::Pipe(pipe) => (pipe.pos, pipe.to_string()),
+            At::Operand(operand) => (operand.pos, operand.to_string()),
+            At::Call(call) => {
+                let parts: Vec<String> = call.iter().map(Operand::to_string).collect();
+                (call[0].pos, parts.join(" "))
+            }
+            At::Template(pos, name, None) => (pos, format!("{{{{template {}}}}}", quoted(name))),
+            At::Template(pos, name, Some(pipe)) => (pos, format!("{{{{template {} {pipe}}}}}", quoted(name))),
+        };
+        let before = &self.source[..pos];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rfind('\n').map_or(pos, |newline| pos - newline - 1);
+        let name = quoted(&self.tree.name);
+        Box::new(ExecError(format!(
+            "template: {}:{line}:{column}: executing {name} at <{context}>: {message}",
+            self.root
+        )))
+    }
+}
+
+fn constant(number: &Number) -> Option<Value> {
+    if number.prefers_float { number.float.map(Value::Float) } else { number.int.map(Value::Int) }
+}
+
+fn param(function: &Function, index: usize) -> Param {
+    function.params.get(index).copied().or(function.variadic).unwrap_or(Param::Any)
+}
+
+fn size(value: &Value) -> usize {
+    if let Value::Str(text) = value { text.len() } else { 0 }
+}

@@ -1,0 +1,29 @@
+//! Both template languages of ApplicationSets: `{{param}}` substitution ([`params`]) and Go's text/template
+//! ([`Template`]).
+//!
+//! Pure: text and values in, text out. A template is compiled once and executed as often as wanted; execution is
+//! bounded in steps, output and depth, so a hostile template ends with an error, never with a panic or a hang.
+//!
+//! # Differences from Go
+//! Complex numbers, `%[1]d` argument indexes and the hexadecimal and binary verbs of floats are missing; strings are
+//! always UTF-8, so a byte slice through a character holds replacement characters; `len` of a missing value says
+//! `len of nil pointer` where Go shows a message of its reflection.
+
+mod ast;
+mod builtins;
+mod exec;
+mod float;
+mod function;
+mod lex;
+pub mod params;
+mod parse;
+mod print;
+mod printf;
+mod quote;
+mod template;
+mod value;
+
+pub use exec::ExecError;
+pub use parse::ParseError;
+pub use template::{Limits, MissingKey, Template, UnknownOption};
+pub use value::{List, Map, Value};
