@@ -6,13 +6,14 @@ use crate::function::Param::{Any, Str};
 use crate::function::{Body, Function, Param};
 use crate::print;
 use crate::printf;
+use crate::sprig;
 use crate::value::{List, Value};
 
 type Outcome = Result<Value, String>;
 
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.iter().find(|function| function.name == name)
+    FUNCTIONS.iter().find(|function| function.name == name).or_else(|| sprig::find(name))
 }
 
 const fn entry(

@@ -486,27 +486,34 @@ impl<'a> Exec<'a> {
 
     fn argument(&mut self, arg: &'a Operand, param: Param, dot: &Held) -> Result<Value> {
         self.at = At::Operand(arg);
-        if param == Param::Str {
-            match &arg.expr {
-                Expr::Nil => return Err(self.fail("cannot assign nil to string")),
-                Expr::Bool(_) | Expr::Number(_) => {
-                    return Err(self.fail(format_args!("expected string; found {arg}")));
-                }
-                _ => {}
+        let literal = match (&arg.expr, param) {
+            (_, Param::Any) => None,
+            (Expr::Nil, _) => {
+                return Err(self.fail(format_args!("cannot assign nil to {}", param.type_name())));
             }
+            (Expr::Number(Number { int: Some(int), .. }), Param::Int) => return Ok(Value::Int(*int)),
+            (Expr::Bool(value), _) => Some(Value::Bool(*value)),
+            (Expr::Number(number), _) => Some(Value::Float(number.float.unwrap_or_default())),
+            (Expr::Str(_, value), _) => Some(value.clone()),
+            _ => None,
+        };
+        if literal.is_some_and(|value| !param.admits(&value)) {
+            let wanted = if param == Param::Int { "integer" } else { param.type_name() };
+            return Err(self.fail(format_args!("expected {wanted}; found {arg}")));
         }
         let value = self.operand(arg, dot)?;
         self.fitting(value, param)
     }
 
     fn fitting(&mut self, held: Held, param: Param) -> Result<Value> {
-        match (held.value, param) {
-            (value, Param::Any) => Ok(value.unwrap_or(Value::Nil)),
-            (Some(value @ Value::Str(_)), Param::Str) => Ok(value),
-            (None, Param::Str) => Err(self.fail("invalid value; expected string")),
-            (Some(value), Param::Str) => {
+        let wanted = param.type_name();
+        match held.value {
+            Some(value) if param.admits(&value) => Ok(value),
+            None if param == Param::Any => Ok(Value::Nil),
+            None => Err(self.fail(format_args!("invalid value; expected {wanted}"))),
+            Some(value) => {
                 Err(self
-                    .fail(format_args!("wrong type for value; expected string; got {}", value.type_name())))
+                    .fail(format_args!("wrong type for value; expected {wanted}; got {}", value.type_name())))
             }
         }
     }

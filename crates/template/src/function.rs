@@ -17,6 +17,30 @@ pub(crate) struct Function {
 pub(crate) enum Param {
     Any,
     Str,
+    Int,
+    Bool,
+}
+
+impl Param {
+    /// Go's name of the type.
+    pub(crate) fn type_name(self) -> &'static str {
+        match self {
+            Param::Any => "interface {}",
+            Param::Str => "string",
+            Param::Int => "int",
+            Param::Bool => "bool",
+        }
+    }
+
+    /// Whether the value may be passed.
+    pub(crate) fn admits(self, value: &Value) -> bool {
+        match self {
+            Param::Any => true,
+            Param::Str => matches!(value, Value::Str(_)),
+            Param::Int => matches!(value, Value::Int(_)),
+            Param::Bool => matches!(value, Value::Bool(_)),
+        }
+    }
 }
 
 /// How a function is evaluated.

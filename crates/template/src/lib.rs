@@ -7,7 +7,9 @@
 //! # Differences from Go
 //! Complex numbers, `%[1]d` argument indexes and the hexadecimal and binary verbs of floats are missing; strings are
 //! always UTF-8, so a byte slice through a character holds replacement characters; `len` of a missing value says
-//! `len of nil pointer` where Go shows a message of its reflection.
+//! `len of nil pointer` where Go shows a message of its reflection; `nospace` leaves non-ASCII text whole, which
+//! sprig garbles; integers are all called `int`. Of sprig's functions only those under `sprig` exist, and `slice` is
+//! text/template's; any other name is an unknown function.
 
 mod ast;
 mod builtins;
@@ -20,6 +22,7 @@ mod parse;
 mod print;
 mod printf;
 mod quote;
+mod sprig;
 mod template;
 mod value;
 

@@ -1,7 +1,7 @@
 //! The language against Go's own answers.
 //!
 //! `golden/language.jsonl` holds a template a line with what Go 1.26's text/template made of it over
-//! `golden/data.json` (plus `labels`, a `map[string]string`, and `segments`, a `[]string`).
+//! `golden/data.json`, `golden/sprig.jsonl` the same with sprig 3.3.0 (the data also has `labels`, a `map[string]string`, and `segments`, a `[]string`).
 
 use std::sync::Arc;
 
@@ -16,9 +16,16 @@ struct Case {
 
 #[test]
 fn every_template_does_what_go_does() {
+    compare(&cases(include_str!("golden/language.jsonl")));
+}
+
+#[test]
+fn every_function_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/sprig.jsonl")));
+}
+
+fn compare(cases: &[Case]) {
     let data = data();
-    let cases = cases();
-    assert!(cases.len() >= 300, "only {} cases", cases.len());
     let wrong: Vec<String> = cases.iter().filter_map(|case| difference(case, &data)).collect();
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
@@ -32,8 +39,8 @@ fn difference(case: &Case, data: &Value) -> Option<String> {
         .then(|| format!("{}\n    Go:   {:?}\n    here: {actual:?}", case.template, case.expected))
 }
 
-fn cases() -> Vec<Case> {
-    include_str!("golden/language.jsonl")
+fn cases(goldens: &str) -> Vec<Case> {
+    goldens
         .lines()
         .map(|line| {
             let case: serde_json::Value = serde_json::from_str(line).expect("the goldens are JSON lines");

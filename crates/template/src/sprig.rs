@@ -1,0 +1,50 @@
+//! Functions beyond Go's own: sprig's, and those Argo CD adds.
+
+mod defaults;
+mod names;
+mod strings;
+
+use crate::function::{Body, Function, Param};
+use crate::value::Value;
+
+/// What a function here returns: its value, or its complaint.
+type Outcome = Result<Value, String>;
+
+/// The longest string a function makes by repetition; limits of an execution are checked afterwards.
+const MAX_TEXT: usize = 8 << 20;
+
+/// The function of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    [strings::FUNCTIONS, defaults::FUNCTIONS, names::FUNCTIONS]
+        .into_iter()
+        .flatten()
+        .find(|function| function.name == name)
+}
+
+const fn fixed(name: &'static str, params: &'static [Param], body: fn(&[Value]) -> Outcome) -> Function {
+    Function { name, params, variadic: None, body: Body::Call(body) }
+}
+
+const fn variadic(
+    name: &'static str,
+    params: &'static [Param],
+    rest: Param,
+    body: fn(&[Value]) -> Outcome,
+) -> Function {
+    Function { name, params, variadic: Some(rest), body: Body::Call(body) }
+}
+
+/// The text of an argument the engine has checked to be a string.
+fn str_of(value: &Value) -> &str {
+    if let Value::Str(text) = value { text } else { "" }
+}
+
+/// The number of an argument the engine has checked to be an integer.
+fn int_of(value: &Value) -> i64 {
+    if let Value::Int(int) = value { *int } else { 0 }
+}
+
+/// Bytes of a text; a cut through a character leaves replacement characters.
+fn bytes(text: &str, from: usize, to: usize) -> Value {
+    String::from_utf8_lossy(&text.as_bytes()[from..to]).into_owned().into()
+}
