@@ -8,7 +8,7 @@ use crate::ast::{Branch, Command, Expr, Number, Operand, Pipe, Stmt, Tree};
 use crate::function::{Body, Function, Param};
 use crate::print;
 use crate::quote::quoted;
-use crate::value::Value;
+use crate::value::{Map, Value};
 use crate::{Limits, MissingKey};
 
 /// A template that could not be executed; the text names template, line, column and the expression at fault.
@@ -487,7 +487,11 @@ impl<'a> Exec<'a> {
     fn argument(&mut self, arg: &'a Operand, param: Param, dot: &Held) -> Result<Value> {
         self.at = At::Operand(arg);
         let literal = match (&arg.expr, param) {
-            (_, Param::Any) => None,
+            (_, Param::Any) | (Expr::Nil, Param::Map) => None,
+            (Expr::Bool(_) | Expr::Number(_) | Expr::Str(..), Param::Map) => {
+                let wanted = param.type_name();
+                return Err(self.fail(format_args!("can't handle {arg} for arg of type {wanted}")));
+            }
             (Expr::Nil, _) => {
                 return Err(self.fail(format_args!("cannot assign nil to {}", param.type_name())));
             }
@@ -510,6 +514,7 @@ impl<'a> Exec<'a> {
         match held.value {
             Some(value) if param.admits(&value) => Ok(value),
             None if param == Param::Any => Ok(Value::Nil),
+            None if param == Param::Map => Ok(Value::Map(Map::new([]))),
             None => Err(self.fail(format_args!("invalid value; expected {wanted}"))),
             Some(value) => {
                 Err(self

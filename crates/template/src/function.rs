@@ -19,6 +19,8 @@ pub(crate) enum Param {
     Str,
     Int,
     Bool,
+    /// A map to any values; a nil one where there is no value.
+    Map,
 }
 
 impl Param {
@@ -29,6 +31,7 @@ impl Param {
             Param::Str => "string",
             Param::Int => "int",
             Param::Bool => "bool",
+            Param::Map => "map[string]interface {}",
         }
     }
 
@@ -39,6 +42,7 @@ impl Param {
             Param::Str => matches!(value, Value::Str(_)),
             Param::Int => matches!(value, Value::Int(_)),
             Param::Bool => matches!(value, Value::Bool(_)),
+            Param::Map => matches!(value, Value::Map(map) if !map.strings),
         }
     }
 }

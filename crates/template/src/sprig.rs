@@ -1,7 +1,9 @@
 //! Functions beyond Go's own: sprig's, and those Argo CD adds.
 
 mod defaults;
+mod math;
 mod names;
+mod readers;
 mod strings;
 
 use crate::function::{Body, Function, Param};
@@ -15,7 +17,7 @@ const MAX_TEXT: usize = 8 << 20;
 
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    [strings::FUNCTIONS, defaults::FUNCTIONS, names::FUNCTIONS]
+    [strings::FUNCTIONS, defaults::FUNCTIONS, names::FUNCTIONS, math::FUNCTIONS, readers::FUNCTIONS]
         .into_iter()
         .flatten()
         .find(|function| function.name == name)
