@@ -16,6 +16,9 @@ use crate::{Limits, MissingKey};
 #[error("{0}")]
 pub struct ExecError(String);
 
+/// Text a step pays for; about what a plain step costs.
+const BYTES_PER_STEP: u64 = 256;
+
 type Result<T> = std::result::Result<T, Box<ExecError>>;
 
 /// A value in flight: `None` where Go has no value at all, as for a key that is missing.
@@ -438,12 +441,16 @@ impl<'a> Exec<'a> {
         if let Some(last) = last {
             values.push(self.fitting(last, param(function, args.len()))?);
         }
-        if values.iter().map(size).sum::<usize>() > self.limits.output {
+        let taken = values.iter().map(size).sum::<usize>();
+        if taken > self.limits.output {
             self.at = At::Call(call);
             return Err(self.fail(format_args!("arguments are longer than {} bytes", self.limits.output)));
         }
         match body(&values) {
-            Ok(value) => Ok(Held::plain(value)),
+            Ok(value) => {
+                self.charge(taken + size(&value))?;
+                Ok(Held::plain(value))
+            }
             Err(error) => {
                 self.at = At::Call(call);
                 Err(self.fail(format_args!("error calling {name}: {error}")))
@@ -532,7 +539,12 @@ impl<'a> Exec<'a> {
     }
 
     fn step(&mut self) -> Result<()> {
-        self.steps += 1;
+        self.charge(0)
+    }
+
+    /// Counts a step, and more for work on long values, so that steps bound the time.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.steps += 1 + bytes as u64 / BYTES_PER_STEP;
         if self.steps > self.limits.steps {
             return Err(self.fail(format_args!("took more than {} steps", self.limits.steps)));
         }
@@ -580,6 +592,12 @@ fn param(function: &Function, index: usize) -> Param {
     function.params.get(index).copied().or(function.variadic).unwrap_or(Param::Any)
 }
 
+/// Roughly the bytes a function reads or makes.
 fn size(value: &Value) -> usize {
-    if let Value::Str(text) = value { text.len() } else { 0 }
+    match value {
+        Value::Str(text) => text.len(),
+        Value::List(list) => list.items().len() * 16,
+        Value::Map(map) => map.len() * 32,
+        _ => 0,
+    }
 }

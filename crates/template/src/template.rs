@@ -54,9 +54,9 @@ impl FromStr for MissingKey {
 /// What one execution may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Statements, pipelines, calls and rounds of loops.
+    /// Statements, pipelines, calls and rounds of loops; calls on long values count more.
     pub steps: u64,
-    /// Bytes of output, and of any string made on the way.
+    /// Bytes of output, and of the arguments of a call.
     pub output: usize,
     /// Templates, blocks and parentheses inside each other; each takes some of the caller's stack.
     pub depth: usize,

@@ -110,7 +110,9 @@ fn endless_templates_end_with_an_error() {
         ("{{range 1000000000}}{{end}}", "took more than 2000 steps"),
         ("{{range 1000000000}}xxxxxxxxxx{{end}}", "longer than 4096 bytes"),
         ("{{$x := .s}}{{range 1000}}{{$x = print $x $x}}{{end}}", "longer than 4096 bytes"),
-        ("{{printf \"%999999d\" 1}}", "longer than 4096 bytes"),
+        ("{{printf \"%999999d\" 1}}", "took more than 2000 steps"),
+        ("{{$x := repeat 4000 .s}}{{range 100}}{{$x = print $x}}{{end}}", "longer than 4096 bytes"),
+        ("{{$x := repeat 600 .s}}{{range 200}}{{$x = print $x}}{{end}}", "took more than 2000 steps"),
     ] {
         let error = execute(text).expect_err("a limit is reached");
         assert!(error.contains(expected), "{text}: {error}");
