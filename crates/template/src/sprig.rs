@@ -1,8 +1,10 @@
 //! Functions beyond Go's own: sprig's, and those Argo CD adds.
 
 mod defaults;
+mod encodings;
 mod math;
 mod names;
+mod paths;
 mod readers;
 mod strings;
 
@@ -17,10 +19,18 @@ const MAX_TEXT: usize = 8 << 20;
 
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    [strings::FUNCTIONS, defaults::FUNCTIONS, names::FUNCTIONS, math::FUNCTIONS, readers::FUNCTIONS]
-        .into_iter()
-        .flatten()
-        .find(|function| function.name == name)
+    [
+        strings::FUNCTIONS,
+        defaults::FUNCTIONS,
+        names::FUNCTIONS,
+        math::FUNCTIONS,
+        readers::FUNCTIONS,
+        encodings::FUNCTIONS,
+        paths::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+    .find(|function| function.name == name)
 }
 
 const fn fixed(name: &'static str, params: &'static [Param], body: fn(&[Value]) -> Outcome) -> Function {
