@@ -1,7 +1,8 @@
-//! The language against Go's own answers.
+//! Templates against Go's own answers.
 //!
 //! `golden/language.jsonl` holds a template a line with what Go 1.26's text/template made of it over
-//! `golden/data.json`, `golden/sprig.jsonl` the same with sprig 3.3.0 (the data also has `labels`, a `map[string]string`, and `segments`, a `[]string`).
+//! `golden/data.json`; `golden/sprig.jsonl` the same with the functions of sprig 3.3.0. The data also had `labels`,
+//! a `map[string]string`, and `segments`, a `[]string`.
 
 use std::sync::Arc;
 
