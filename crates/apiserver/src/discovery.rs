@@ -9,8 +9,9 @@ use crate::request::{Discovery, Shape};
 use crate::rest::{Answer, Call};
 use baton_kinds::Subresource;
 
-/// The Kubernetes version whose behaviour is served.
-const KUBERNETES_VERSION: (&str, &str) = ("1", "34");
+/// The Kubernetes version clients are told. Some pick their own version by it, so it is one whose clients need nothing that is
+/// not served (kubectl before 1.33 autoscales through autoscaling/v1).
+const KUBERNETES_VERSION: (&str, &str) = ("1", "33");
 
 pub(crate) fn version() -> Answer {
     let (major, minor) = KUBERNETES_VERSION;

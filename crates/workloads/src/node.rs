@@ -84,8 +84,8 @@ fn info(node: &str) -> Value {
         "kernelVersion": "simulated",
         "osImage": "simulated",
         "containerRuntimeVersion": "containerd://2.0.0",
-        "kubeletVersion": "v1.34.0",
-        "kubeProxyVersion": "v1.34.0",
+        "kubeletVersion": "v1.33.0",
+        "kubeProxyVersion": "v1.33.0",
         "operatingSystem": "linux",
         "architecture": "amd64",
     })
