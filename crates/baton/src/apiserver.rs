@@ -53,9 +53,9 @@ impl Simulation {
 
 /// Reads a duration such as `1s` or `1m30s`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let read: jiff::SignedDuration =
+    let read: baton_grammar::duration::Duration =
         text.parse().map_err(|_| "expected a duration such as 500ms, 2s or 1m30s".to_owned())?;
-    Duration::try_from(read).map_err(|_| "must not be negative".to_owned())
+    read.to_std().ok_or_else(|| "must not be negative".to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {

@@ -69,35 +69,8 @@ fn says_yes(value: &str) -> bool {
 
 /// A Go-style duration (`1m30s`, `500ms`, `0`), never negative; anything else is `None`.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    if text.is_empty() || text.len() > 64 {
-        return None;
-    }
-    let mut rest = text;
-    let mut total = 0f64;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        total += number * unit_seconds(&rest[..end])?;
-        rest = &rest[end..];
-    }
-    Some(Duration::try_from_secs_f64(total).map_or(LONGEST, |parsed| parsed.min(LONGEST)))
-}
-
-fn unit_seconds(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    })
+    let read: baton_grammar::duration::Duration = text.parse().ok()?;
+    read.to_std().map(|duration| duration.min(LONGEST))
 }
 
 #[cfg(test)]
