@@ -1,0 +1,1 @@
+//! Reconcilers: what watches and writes Kubernetes.

@@ -1,0 +1,1 @@
+//! Parameters of ApplicationSets: list, clusters, git, matrix, merge, pull requests and the rest.

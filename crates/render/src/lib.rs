@@ -1,0 +1,1 @@
+//! From a template and one set of parameters to an Application.

@@ -1,0 +1,1 @@
+//! Repositories, branches and pull requests of source code hosts.

@@ -1,0 +1,1 @@
+//! Git repositories: revisions, trees and files, read without a checkout.
