@@ -10,18 +10,35 @@ use super::{Duplicate, Error, MAX_DEPTH, MOST_DUPLICATES};
 const MOST_ALIASED_BYTES: usize = 64 << 20;
 
 pub(super) fn build(document: &Document) -> Result<(Value, Vec<Duplicate>), Error> {
-    let mut builder = Builder {
-        document,
-        duplicates: Vec::new(),
-        expanding: vec![false; document.nodes.len()],
-        alias_depth: 0,
-        depth: 0,
-        nodes: 0,
-        aliased_nodes: 0,
-        aliased_bytes: 0,
-    };
+    let mut builder = Builder::new(document);
     let value = builder.value(document.root)?;
     Ok((value, builder.duplicates))
+}
+
+/// A plain key as JSON's text; none for an alias or what cannot be a key.
+pub(super) fn key_text(document: &Document, id: Id) -> Option<String> {
+    match &document.nodes[id].kind {
+        Kind::Scalar(scalar) => match resolve::resolve(scalar).ok()? {
+            Typed::Timestamp => Some(scalar.text.clone()),
+            typed => key_of(typed).map(|(text, _)| text),
+        },
+        _ => None,
+    }
+}
+
+/// A key as JSON's text, and as Go would show it; none for what cannot be a key.
+fn key_of(typed: Typed) -> Option<(String, String)> {
+    let bare = |text: String| Some((text.clone(), text));
+    match typed {
+        Typed::Text(text) => {
+            let shown = format!("{text:?}");
+            Some((text, shown))
+        }
+        Typed::Bool(bool) => bare(bool.to_string()),
+        Typed::Int(int) => bare(int.to_string()),
+        Typed::Float(float) => bare(float_key(float)),
+        Typed::Uint(_) | Typed::Null | Typed::Timestamp => None,
+    }
 }
 
 struct Builder<'a> {
@@ -36,7 +53,20 @@ struct Builder<'a> {
     aliased_bytes: usize,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(document: &'a Document) -> Builder<'a> {
+        Builder {
+            document,
+            duplicates: Vec::new(),
+            expanding: vec![false; document.nodes.len()],
+            alias_depth: 0,
+            depth: 0,
+            nodes: 0,
+            aliased_nodes: 0,
+            aliased_bytes: 0,
+        }
+    }
+
     fn value(&mut self, id: Id) -> Result<Value, Error> {
         self.count(id)?;
         let node = &self.document.nodes[id];
@@ -120,18 +150,8 @@ impl Builder<'_> {
                 return Err(place.error("invalid map key: a list or a map"));
             }
         };
-        let bare = |text: String| (text.clone(), text);
-        Ok(match typed {
-            Typed::Text(text) => {
-                let shown = format!("{text:?}");
-                (text, shown)
-            }
-            Typed::Bool(bool) => bare(bool.to_string()),
-            Typed::Int(int) => bare(int.to_string()),
-            Typed::Float(float) => bare(float_key(float)),
-            Typed::Uint(_) => return Err(place.error("unsupported map key of type: uint64")),
-            Typed::Null | Typed::Timestamp => return Err(place.error("unsupported map key of type: null")),
-        })
+        let kind = if matches!(typed, Typed::Uint(_)) { "uint64" } else { "null" };
+        key_of(typed).ok_or_else(|| place.error(format!("unsupported map key of type: {kind}")))
     }
 
     fn scalar(&self, id: Id) -> Result<Typed, Error> {

@@ -10,8 +10,10 @@
 
 mod build;
 mod compose;
+mod places;
 mod resolve;
 
+pub use places::{Place, Places};
 use serde_json::Value;
 
 /// Longest text that is read.
@@ -75,6 +77,19 @@ pub fn documents(text: &str) -> Result<Vec<Value>, Error> {
     let mut values = Vec::new();
     while let Some(document) = composer.next_document()? {
         values.push(build::build(&document)?.0);
+    }
+    Ok(values)
+}
+
+/// Reads every document of a stream like [`documents`], with the places of its values.
+///
+/// # Errors
+/// As [`documents`].
+pub fn located(text: &str) -> Result<Vec<(Value, Places)>, Error> {
+    let mut composer = compose::Composer::new(text)?;
+    let mut values = Vec::new();
+    while let Some(document) = composer.next_document()? {
+        values.push((build::build(&document)?.0, Places::of(&document)));
     }
     Ok(values)
 }
