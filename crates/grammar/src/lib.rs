@@ -8,4 +8,6 @@ pub mod globs;
 pub mod jsonpath;
 pub mod labels;
 pub mod quantity;
+pub mod regexp;
+pub mod semver;
 pub mod yaml;

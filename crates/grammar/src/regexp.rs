@@ -1,0 +1,217 @@
+//! Regular expressions as Go's `regexp` reads them, matched by the `regex` crate.
+//!
+//! Both match in linear time and prefer the same match; what differs is syntax (`\d` and `\b` are ASCII in Go, `x{,2}`
+//! is text, `a**` an error, …), so expressions are read here and written anew. Names of Unicode classes are those of
+//! the `regex` crate, which knows more of them.
+
+mod classes;
+mod expand;
+mod translate;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+/// What a compiled expression may take, in bytes. Go allows some more for repeated Unicode classes.
+const MAX_SIZE: usize = 4 << 20;
+
+/// A longer expression is refused.
+const MAX_LENGTH: usize = 64 << 10;
+
+/// Characters of an expression an error shows.
+const MAX_SHOWN: usize = 256;
+
+/// A compiled regular expression.
+#[derive(Debug, Clone)]
+pub struct Regexp {
+    // Over bytes, as only there a boundary between ASCII words can be asked for.
+    regex: Regex,
+    names: Vec<Option<String>>,
+    /// Written with no character at all.
+    is_empty: bool,
+}
+
+/// Why a text is no regular expression, in Go's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {reason}: `{expression}`")]
+pub struct Error {
+    reason: &'static str,
+    expression: String,
+}
+
+impl Error {
+    fn new(reason: &'static str, expression: &str) -> Error {
+        match expression.char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => Error { reason, expression: format!("{}…", &expression[..end]) },
+            None => Error { reason, expression: expression.to_owned() },
+        }
+    }
+}
+
+/// A result would be longer than was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("result is longer than {0} bytes")]
+pub struct TooLong(pub usize);
+
+impl Regexp {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// When the expression is not one of Go's, or needs too much memory.
+    pub fn parse(text: &str) -> Result<Regexp, Error> {
+        let too_large = || Error::new("expression too large", text);
+        if text.len() > MAX_LENGTH {
+            return Err(too_large());
+        }
+        let translation = translate::translate(text)?;
+        let compiled = RegexBuilder::new(&translation.pattern)
+            .size_limit(MAX_SIZE)
+            .dfa_size_limit(MAX_SIZE)
+            .nest_limit(translate::MAX_DEPTH as u32 * 5)
+            .build();
+        match compiled {
+            Ok(regex) => Ok(Regexp { regex, names: translation.names, is_empty: text.is_empty() }),
+            Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
+            Err(_) => match classes::unknown(&translation.unicode_classes) {
+                Some(class) => Err(Error::new("invalid character class range", class)),
+                None => Err(too_large()),
+            },
+        }
+    }
+
+    /// Whether the text holds a match.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.matches(text).next().is_some()
+    }
+
+    /// The leftmost match.
+    pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
+        self.matches(text).next().map(|(start, end)| &text[start..end])
+    }
+
+    /// The first `limit` matches that do not overlap.
+    pub fn find_all<'t>(&self, text: &'t str, limit: usize) -> Vec<&'t str> {
+        self.matches(text).take(limit).map(|(start, end)| &text[start..end]).collect()
+    }
+
+    /// The groups of the leftmost match, the whole match first; `None` for a group that took no part.
+    pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<Option<&'t str>>> {
+        let captures = self.captures_iter(text).next()?;
+        Some(captures.iter().map(|group| group.map(|group| &text[group.range()])).collect())
+    }
+
+    /// The names of the groups, the whole match first.
+    pub fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.names.iter().map(Option::as_deref)
+    }
+
+    /// The text with every match replaced, `$1`, `$name` and `${name}` in the template standing for groups.
+    ///
+    /// # Errors
+    /// When the result would be longer than `longest` bytes.
+    pub fn replace_all(&self, text: &str, template: &str, longest: usize) -> Result<String, TooLong> {
+        let pieces = expand::pieces(template, &self.names);
+        self.replaced(text, longest, |out, captures| {
+            for piece in &pieces {
+                match piece {
+                    expand::Piece::Text(piece) => out.push_str(piece),
+                    expand::Piece::Groups(groups) => {
+                        let group = groups.iter().find_map(|group| captures.get(*group));
+                        out.push_str(group.map_or("", |group| &text[group.range()]));
+                    }
+                }
+                // Checked a piece at a time: a template of many groups outgrows any limit within one match.
+                if out.len() > longest {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// The text with every match replaced by another text as it stands.
+    ///
+    /// # Errors
+    /// When the result would be longer than `longest` bytes.
+    pub fn replace_all_literal(
+        &self,
+        text: &str,
+        replacement: &str,
+        longest: usize,
+    ) -> Result<String, TooLong> {
+        self.replaced(text, longest, |out, _| out.push_str(replacement))
+    }
+
+    fn replaced(
+        &self,
+        text: &str,
+        longest: usize,
+        replace: impl Fn(&mut String, &regex::bytes::Captures<'_>),
+    ) -> Result<String, TooLong> {
+        let mut out = String::new();
+        let mut copied = 0;
+        for captures in self.captures_iter(text) {
+            let Some(whole) = captures.get(0) else { continue };
+            out.push_str(&text[copied..whole.start()]);
+            copied = whole.end();
+            replace(&mut out, &captures);
+            if out.len() > longest {
+                return Err(TooLong(longest));
+            }
+        }
+        out.push_str(&text[copied..]);
+        if out.len() > longest { Err(TooLong(longest)) } else { Ok(out) }
+    }
+
+    /// The texts between matches: at most `limit` of them, the last with all that is left.
+    pub fn split<'t>(&self, text: &'t str, limit: usize) -> Vec<&'t str> {
+        if limit == 0 {
+            return Vec::new();
+        }
+        if text.is_empty() && !self.is_empty {
+            return vec![""];
+        }
+        let mut parts = Vec::new();
+        let (mut begin, mut end) = (0, 0);
+        for (start, stop) in self.matches(text) {
+            if parts.len() + 1 == limit {
+                break;
+            }
+            end = start;
+            // An empty match before the first character separates nothing.
+            if stop != 0 {
+                parts.push(&text[begin..end]);
+            }
+            begin = stop;
+        }
+        if end != text.len() {
+            parts.push(&text[begin..]);
+        }
+        parts
+    }
+
+    /// Where the matches are, on boundaries of characters.
+    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, usize)> + use<'t, '_> {
+        let matches = self.regex.find_iter(text.as_bytes()).map(|found| (found.start(), found.end()));
+        matches.filter(|(start, _)| text.is_char_boundary(*start))
+    }
+
+    fn captures_iter<'t>(
+        &self,
+        text: &'t str,
+    ) -> impl Iterator<Item = regex::bytes::Captures<'t>> + use<'t, '_> {
+        let starts_well = |captures: &regex::bytes::Captures<'_>| {
+            captures.get(0).is_some_and(|whole| text.is_char_boundary(whole.start()))
+        };
+        self.regex.captures_iter(text.as_bytes()).filter(starts_well)
+    }
+}
+
+/// An expression that matches the text and nothing else.
+pub fn quote_meta(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted
+}
