@@ -1,0 +1,125 @@
+//! `templatePatch`: a strategic merge patch rendered from one template.
+
+use std::sync::{Arc, LazyLock};
+
+use baton_api::Application;
+use baton_grammar::yaml;
+use baton_schema::{PatchStrategy, Reader, Schema, strategic, type_errors};
+use baton_template::Map as Params;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::{Place, RenderError, Subject};
+use crate::limits::{Budget, MAX_DEPTH};
+use crate::text::{Scope, Text};
+
+const PATH: &str = "spec.templatePatch";
+
+/// A compiled patch.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    text: Text,
+}
+
+impl Patch {
+    pub(crate) fn compile(engine: &Engine, text: &str) -> Result<Patch, RenderError> {
+        Ok(Patch { text: Text::compile_for(engine, Subject::Patch, PATH, text)? })
+    }
+
+    /// Renders the patch and merges it into an Application. The project cannot be changed.
+    pub(crate) fn apply(
+        &self,
+        application: Value,
+        params: &Params,
+        budget: &mut Budget,
+    ) -> Result<Value, RenderError> {
+        let rendered = self.text.render_in(&Scope::new(params, 1))?;
+        budget.take(rendered.len(), Subject::Patch, PATH)?;
+        let patch = read(&rendered)?;
+        if patch.is_null() {
+            return Ok(application);
+        }
+        check(&patch)?;
+        let merged = strategic::merge(&MERGING, &application, &patch)
+            .map_err(|error| trouble(format!("templatePatch cannot be applied: {error}")))?;
+        let mut patched: Application = serde_json::from_value(merged)
+            .map_err(|error| trouble(format!("the patched Application cannot be read: {error}")))?;
+        patched.spec.project =
+            application.pointer("/spec/project").and_then(Value::as_str).unwrap_or_default().to_owned();
+        serde_json::to_value(patched)
+            .map_err(|error| trouble(format!("the patched Application cannot be written: {error}")))
+    }
+}
+
+/// Reads a rendered patch: JSON if it starts like it, otherwise YAML.
+fn read(text: &str) -> Result<Value, RenderError> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| {
+            let place = Place { line: error.line(), column: error.column() };
+            trouble(format!("invalid templatePatch: {error}")).at(Some(place))
+        });
+    }
+    yaml::first(text).map_err(|error| {
+        let place = usize::try_from(error.line).ok().zip(usize::try_from(error.column).ok());
+        trouble(format!("rendered templatePatch is not YAML: {}", error.message))
+            .at(place.map(|(line, column)| Place { line, column }))
+    })
+}
+
+/// A patch must have the types of an Application, though it need not be a whole one.
+fn check(patch: &Value) -> Result<(), RenderError> {
+    let mut plain = patch.clone();
+    drop_nulls(&mut plain, 0);
+    let Err(error) = Application::deserialize(&plain) else { return Ok(()) };
+    let message = match &mut plain {
+        Value::Object(fields) => {
+            // The schema names its complaint after the kind.
+            fields.insert("kind".into(), "Application".into());
+            type_errors(&APPLICATION, &plain).unwrap_or_else(|| error.to_string())
+        }
+        _ => "it is no object, as an Application is".to_owned(),
+    };
+    Err(trouble(format!("invalid templatePatch: {message}")))
+}
+
+/// Nulls have every type: in a patch they delete.
+fn drop_nulls(value: &mut Value, depth: usize) {
+    match value {
+        _ if depth > MAX_DEPTH => {}
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            items.iter_mut().for_each(|item| drop_nulls(item, depth + 1));
+        }
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(|field| drop_nulls(field, depth + 1));
+        }
+        _ => {}
+    }
+}
+
+fn trouble(message: String) -> RenderError {
+    RenderError::new(Subject::Patch, PATH, message)
+}
+
+/// Which lists merge. Argo CD's own types mark none, those of Kubernetes' metadata two.
+static MERGING: LazyLock<Schema> = LazyLock::new(|| {
+    let list = |merge_key: Option<&str>| {
+        let merge_key = merge_key.map(str::to_owned);
+        Arc::new(Schema {
+            patch: PatchStrategy { merge: true, merge_key, ..PatchStrategy::default() },
+            ..Schema::default()
+        })
+    };
+    let metadata = [("finalizers".to_owned(), list(None)), ("ownerReferences".to_owned(), list(Some("uid")))];
+    let metadata = Schema { properties: metadata.into(), ..Schema::default() };
+    Schema { properties: [("metadata".to_owned(), Arc::new(metadata))].into(), ..Schema::default() }
+});
+
+/// The schema of Applications, to tell which field of a patch has the wrong type.
+static APPLICATION: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    let definition = baton_api::crd::application();
+    let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
+    schema.and_then(|schema| Reader::standalone().read(schema).ok()).unwrap_or_default()
+});

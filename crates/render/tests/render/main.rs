@@ -1,0 +1,7 @@
+//! What templates render to, what they refuse, and what hostile ones cannot do.
+
+mod interpolate;
+mod overlay;
+mod patch;
+mod support;
+mod template;
