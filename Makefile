@@ -18,8 +18,9 @@ up: build ## a control plane and three simulated clusters on this machine
 test: lint ## format, lints and every test
 	$(CARGO) test --workspace --locked
 
-bench: ## what the embedded API does per second, and in how much memory
+bench: ## what the embedded API does per second, and in how much memory; how fast templates render
 	$(CARGO) bench --locked -p baton --bench api -- --bench
+	$(CARGO) bench --locked -p baton-render --bench render -- --bench
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check
