@@ -46,6 +46,10 @@ impl RenderError {
         RenderError { place, ..self }
     }
 
+    pub(crate) fn while_doing(self, what: &str) -> RenderError {
+        RenderError { message: format!("{what}: {}", self.message), ..self }
+    }
+
     /// What was being rendered.
     pub fn subject(&self) -> Subject {
         self.subject

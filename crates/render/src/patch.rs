@@ -78,7 +78,15 @@ fn check(patch: &Value) -> Result<(), RenderError> {
             fields.insert("kind".into(), "Application".into());
             type_errors(&APPLICATION, &plain).unwrap_or_else(|| error.to_string())
         }
-        _ => "it is no object, as an Application is".to_owned(),
+        other => {
+            let found = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            format!("json: cannot unmarshal {found} into Go value of type v1alpha1.Application")
+        }
     };
     Err(trouble(format!("invalid templatePatch: {message}")))
 }

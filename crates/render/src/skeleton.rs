@@ -24,7 +24,10 @@ pub(crate) enum Node {
     Copy(Value),
     Text(Text),
     /// Rendered, unless a key is missing; then the template itself is the value.
-    Deferred(Text),
+    Deferred {
+        text: Text,
+        key: Box<str>,
+    },
     List(Box<[Node]>),
     Map(Box<[Entry]>),
 }
@@ -131,10 +134,13 @@ impl Compiler {
                         Engine::Fast => Engine::Fast,
                         Engine::Go(_) => Engine::Go(MissingKey::Error),
                     };
-                    let strict = std::mem::replace(&mut self.engine, engine);
+                    let set = std::mem::replace(&mut self.engine, engine);
                     let text = self.in_field(name, |this| this.text(text));
-                    self.engine = strict;
-                    Node::Deferred(text?)
+                    self.engine = set;
+                    Node::Deferred {
+                        text: text.map_err(|error| unresolved(error, name))?,
+                        key: name.as_str().into(),
+                    }
                 }
                 other => Node::Copy(other.clone()),
             };
@@ -199,10 +205,10 @@ impl Node {
         match self {
             Node::Copy(value) => Ok(value.clone()),
             Node::Text(text) => Ok(Value::String(rendered(text, scope, budget)?)),
-            Node::Deferred(text) => match rendered(text, scope, budget) {
+            Node::Deferred { text, key } => match rendered(text, scope, budget) {
                 Ok(value) => Ok(Value::String(value)),
                 Err(error) if error.is_missing_key() => Ok(Value::from(text.source())),
-                Err(error) => Err(error),
+                Err(error) => Err(unresolved(error, key)),
             },
             Node::List(items) => {
                 let items = items.iter().map(|item| item.render(scope, budget));
@@ -235,6 +241,11 @@ impl Node {
             _ => Value::Null,
         }
     }
+}
+
+/// The error of an entry of `values`, in Argo CD's words.
+fn unresolved(error: RenderError, key: &str) -> RenderError {
+    error.while_doing(&format!("failed to pre-resolve Values key {key:?}"))
 }
 
 fn rendered(text: &Text, scope: &Scope<'_>, budget: &mut Budget) -> Result<String, RenderError> {

@@ -156,7 +156,10 @@ fn errors_name_the_patch_and_the_place_in_it() {
             "spec: {project: 5}",
             "spec.templatePatch: invalid templatePatch: json: cannot unmarshal number into Go struct field ApplicationSpec.spec.project of type string",
         ),
-        ("- a\n- b", "spec.templatePatch: invalid templatePatch: it is no object, as an Application is"),
+        (
+            "- a\n- b",
+            "spec.templatePatch: invalid templatePatch: json: cannot unmarshal array into Go value of type v1alpha1.Application",
+        ),
         (
             "spec: {destination: {$patch: explode}}",
             "spec.templatePatch: templatePatch cannot be applied: unknown patch type: explode in map: map[$patch:explode]",
