@@ -38,7 +38,7 @@ fn params(index: usize) -> Params {
         "nameNormalized": format!("cluster-{index}"),
         "server": format!("https://cluster-{index}.example.com:6443"),
         "metadata": {
-            "labels": {"env": if index % 3 == 0 { "prod" } else { "staging" }, "region": "eu-west-1"},
+            "labels": {"env": if index.is_multiple_of(3) { "prod" } else { "staging" }, "region": "eu-west-1"},
             "annotations": {"owner": format!("team-{}", index % 50)},
         },
         "values": {"revision": "main", "replicas": 3},
