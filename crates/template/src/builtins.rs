@@ -1,13 +1,14 @@
-//! The functions every Go template has.
+//! The functions every Go template has, but for `slice`, which sprig has in another way.
 
 use std::fmt::Write;
 
+use crate::budget::Budget;
 use crate::function::Param::{Any, Str};
-use crate::function::{Body, Function, Param};
+use crate::function::{Body, Context, Function, Param};
 use crate::print;
 use crate::printf;
 use crate::sprig;
-use crate::value::{List, Value};
+use crate::value::Value;
 
 type Outcome = Result<Value, String>;
 
@@ -25,22 +26,30 @@ const fn entry(
     Function { name, params, variadic, body: Body::Call(body) }
 }
 
-static FUNCTIONS: [Function; 19] = [
+const fn printing(
+    name: &'static str,
+    params: &'static [Param],
+    body: fn(&mut Context<'_>, &[Value]) -> Outcome,
+) -> Function {
+    Function { name, params, variadic: Some(Any), body: Body::With(body) }
+}
+
+static FUNCTIONS: [Function; 18] = [
     Function { name: "and", params: &[Any], variadic: Some(Any), body: Body::And },
     Function { name: "or", params: &[Any], variadic: Some(Any), body: Body::Or },
     Function { name: "call", params: &[Any], variadic: Some(Any), body: Body::CallValue },
     entry("not", &[Any], None, |args| Ok(Value::Bool(!args[0].truth()))),
     entry("len", &[Any], None, |args| length(&args[0])),
     entry("index", &[Any], Some(Any), |args| index(&args[0], &args[1..])),
-    entry("slice", &[Any], Some(Any), |args| slice(&args[0], &args[1..])),
-    entry("print", &[], Some(Any), |args| Ok(print::spaced(args, false).into())),
-    entry("println", &[], Some(Any), |args| Ok((print::spaced(args, true) + "\n").into())),
-    entry("printf", &[Str], Some(Any), |args| {
-        printf::format(&args[0].to_string(), &args[1..]).map(Value::from)
+    printing("print", &[], |context, args| Ok(print::spaced(args, false, context.budget)?.into())),
+    printing("println", &[], |context, args| Ok((print::spaced(args, true, context.budget)? + "\n").into())),
+    printing("printf", &[Str], |context, args| {
+        let Value::Str(format) = &args[0] else { return Ok(Value::Nil) };
+        printf::format(format, &args[1..], context.budget).map(Value::from)
     }),
-    entry("html", &[], Some(Any), |args| Ok(html(&text(args)).into())),
-    entry("js", &[], Some(Any), |args| Ok(js(&text(args)).into())),
-    entry("urlquery", &[], Some(Any), |args| Ok(urlquery(&text(args)).into())),
+    printing("html", &[], |context, args| Ok(html(&text(args, context.budget)?).into())),
+    printing("js", &[], |context, args| Ok(js(&text(args, context.budget)?).into())),
+    printing("urlquery", &[], |context, args| Ok(urlquery(&text(args, context.budget)?).into())),
     entry("eq", &[Any], Some(Any), |args| equal_to_any(&args[0], &args[1..])),
     entry("ne", &[Any, Any], None, |args| Ok(Value::Bool(!equal(&args[0], &args[1])?))),
     entry("lt", &[Any, Any], None, |args| Ok(Value::Bool(less(&args[0], &args[1])?))),
@@ -49,12 +58,12 @@ static FUNCTIONS: [Function; 19] = [
     entry("ge", &[Any, Any], None, |args| Ok(Value::Bool(!less(&args[0], &args[1])?))),
 ];
 
-fn text(args: &[Value]) -> String {
+fn text(args: &[Value], budget: &mut Budget) -> Result<String, String> {
     let args: Vec<Value> = args
         .iter()
         .map(|arg| if matches!(arg, Value::Nil) { Value::from("<no value>") } else { arg.clone() })
         .collect();
-    print::spaced(&args, false)
+    print::spaced(&args, false, budget)
 }
 
 fn length(value: &Value) -> Outcome {
@@ -79,7 +88,7 @@ fn index(value: &Value, keys: &[Value]) -> Outcome {
             Value::Str(text) => {
                 let at = position(key, text.len())?;
                 let byte = text.as_bytes().get(at);
-                Value::Int(i64::from(*byte.ok_or("reflect: string index out of range")?))
+                Value::Byte(*byte.ok_or("reflect: string index out of range")?)
             }
             Value::List(list) => {
                 let at = position(key, list.items().len())?;
@@ -99,44 +108,12 @@ fn index(value: &Value, keys: &[Value]) -> Outcome {
 /// An index up to and including the length, as a slice's end may be.
 fn position(key: &Value, length: usize) -> Result<usize, String> {
     let at = match key {
-        Value::Int(at) => *at,
+        Value::Int(at) | Value::Int64(at) => *at,
+        Value::Byte(at) => i64::from(*at),
         Value::Nil => return Err("cannot index slice/array with nil".to_owned()),
         other => return Err(format!("cannot index slice/array with type {}", other.type_name())),
     };
     usize::try_from(at).ok().filter(|at| *at <= length).ok_or_else(|| format!("index out of range: {at}"))
-}
-
-fn slice(value: &Value, keys: &[Value]) -> Outcome {
-    if matches!(value, Value::Nil) {
-        return Err("slice of untyped nil".to_owned());
-    }
-    if keys.len() > 3 {
-        return Err(format!("too many slice indexes: {}", keys.len()));
-    }
-    let length = match value {
-        Value::Str(_) if keys.len() == 3 => return Err("cannot 3-index slice a string".to_owned()),
-        Value::Str(text) => text.len(),
-        Value::List(list) => list.items().len(),
-        other => return Err(format!("can't slice item of type {}", other.type_name())),
-    };
-    let mut at = [0, length, length];
-    for (slot, key) in at.iter_mut().zip(keys) {
-        *slot = position(key, length)?;
-    }
-    if at[0] > at[1] {
-        return Err(format!("invalid slice index: {} > {}", at[0], at[1]));
-    }
-    if keys.len() == 3 && at[1] > at[2] {
-        return Err(format!("invalid slice index: {} > {}", at[1], at[2]));
-    }
-    Ok(match value {
-        // A cut through a character leaves replacement characters: strings here are always UTF-8.
-        Value::Str(text) => String::from_utf8_lossy(&text.as_bytes()[at[0]..at[1]]).into_owned().into(),
-        Value::List(list) => {
-            Value::List(List { items: list.items()[at[0]..at[1]].into(), strings: list.strings })
-        }
-        other => other.clone(),
-    })
 }
 
 fn equal_to_any(value: &Value, others: &[Value]) -> Outcome {
@@ -152,18 +129,30 @@ fn equal_to_any(value: &Value, others: &[Value]) -> Outcome {
 }
 
 fn equal(left: &Value, right: &Value) -> Result<bool, String> {
+    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
+        return Ok(left == right);
+    }
     match (left, right) {
-        (Value::Nil, other) | (other, Value::Nil) => {
-            Ok(matches!(other, Value::Nil) && matches!(left, Value::Nil))
-        }
+        (Value::Nil, _) | (_, Value::Nil) => Ok(is_nil(left) && is_nil(right)),
         (Value::Bool(left), Value::Bool(right)) => Ok(left == right),
-        (Value::Int(left), Value::Int(right)) => Ok(left == right),
         (Value::Float(left), Value::Float(right)) => Ok(left == right),
         (Value::Str(left), Value::Str(right)) => Ok(left == right),
+        (Value::Object(left), Value::Object(right)) => Ok(left.thing().equals(right)),
         (Value::List(_) | Value::Map(_), Value::List(_) | Value::Map(_)) => {
+            if is_nil(left) || is_nil(right) {
+                return Ok(is_nil(left) && is_nil(right));
+            }
             Err(format!("non-comparable type {left}: {}", left.type_name()))
         }
         _ => Err(incompatible(left, right)),
+    }
+}
+
+fn is_nil(value: &Value) -> bool {
+    match value {
+        Value::Nil => true,
+        Value::List(list) => list.is_nil(),
+        _ => false,
     }
 }
 
@@ -173,12 +162,14 @@ fn incompatible(left: &Value, right: &Value) -> String {
 
 fn less(left: &Value, right: &Value) -> Result<bool, String> {
     for side in [left, right] {
-        if matches!(side, Value::Nil | Value::List(_) | Value::Map(_)) {
+        if matches!(side, Value::Nil | Value::List(_) | Value::Map(_) | Value::Object(_)) {
             return Err("invalid type for comparison".to_owned());
         }
     }
+    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
+        return Ok(left < right);
+    }
     match (left, right) {
-        (Value::Int(left), Value::Int(right)) => Ok(left < right),
         (Value::Float(left), Value::Float(right)) => Ok(left < right),
         (Value::Str(left), Value::Str(right)) => Ok(left < right),
         (Value::Bool(_), Value::Bool(_)) => Err("invalid type for comparison".to_owned()),

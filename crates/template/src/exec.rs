@@ -5,19 +5,18 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::ast::{Branch, Command, Expr, Number, Operand, Pipe, Stmt, Tree};
-use crate::function::{Body, Function, Param};
+use crate::budget::Budget;
+use crate::function::{Body, Context, Function, Param};
+use crate::object::Member;
 use crate::print;
 use crate::quote::quoted;
-use crate::value::{Map, Value};
+use crate::value::{Items, Value};
 use crate::{Limits, MissingKey};
 
 /// A template that could not be executed; the text names template, line, column and the expression at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ExecError(String);
-
-/// Text a step pays for; about what a plain step costs.
-const BYTES_PER_STEP: u64 = 256;
 
 type Result<T> = std::result::Result<T, Box<ExecError>>;
 
@@ -63,10 +62,9 @@ pub(crate) fn execute(
         root: &root.name,
         tree: root,
         missing_key,
-        limits,
+        budget: Budget::new(limits),
         out: String::new(),
         variables: vec![("$", dot.clone())],
-        steps: 0,
         depth: 0,
         at: At::Nothing,
     };
@@ -80,12 +78,30 @@ struct Exec<'a> {
     root: &'a str,
     tree: &'a Tree,
     missing_key: MissingKey,
-    limits: Limits,
+    budget: Budget,
     out: String,
     variables: Vec<(&'a str, Held)>,
-    steps: u64,
     depth: usize,
     at: At<'a>,
+}
+
+/// The arguments of a call: written ones after the first operand, and the one a pipeline hands on.
+struct Args<'a, 'v> {
+    call: &'a [Operand],
+    dot: &'v Held,
+    last: Option<&'v Held>,
+}
+
+impl Args<'_, '_> {
+    const NONE: Args<'static, 'static> = Args { call: &[], dot: &Held::NONE, last: None };
+
+    fn count(&self) -> usize {
+        self.call.len().saturating_sub(1) + usize::from(self.last.is_some())
+    }
+
+    fn given(&self) -> bool {
+        self.count() > 0
+    }
 }
 
 impl Held {
@@ -151,9 +167,8 @@ impl<'a> Exec<'a> {
             None => self.write("<no value>"),
             Some(Value::Str(text)) => self.write(text),
             Some(value) => {
-                let mut text = String::new();
-                print::plain(value, &mut text);
-                self.write(&text)
+                let most = self.budget.limits().output;
+                print::plain(value, &mut self.out, most).map_err(|error| self.fail(error))
             }
         }
     }
@@ -183,7 +198,7 @@ impl<'a> Exec<'a> {
             Some(Value::List(list)) => {
                 for (index, item) in list.items().iter().enumerate() {
                     ran = true;
-                    let item = Held { value: Some(item.clone()), boxed: !list.strings };
+                    let item = Held { value: Some(item.clone()), boxed: list.holds() == Items::Any };
                     if !self.iteration(branch, Value::Int(index as i64), item)? {
                         break;
                     }
@@ -198,16 +213,16 @@ impl<'a> Exec<'a> {
                     }
                 }
             }
-            Some(Value::Int(count)) => {
+            Some(number @ (Value::Int(_) | Value::Int64(_) | Value::Byte(_))) => {
                 if branch.pipe.variables.len() > 1 {
                     return Err(
-                        self.fail(format_args!("can't use {count} to iterate over more than one variable"))
+                        self.fail(format_args!("can't use {number} to iterate over more than one variable"))
                     );
                 }
-                for index in 0..*count {
+                for index in 0..number.as_integer().unwrap_or(0) {
                     ran = true;
-                    let item = Held::plain(Value::Int(index));
-                    if !self.iteration(branch, Value::Int(index), item)? {
+                    let item = number.like(index);
+                    if !self.iteration(branch, item.clone(), Held::plain(item))? {
                         break;
                     }
                 }
@@ -295,33 +310,33 @@ impl<'a> Exec<'a> {
     fn command(&mut self, command: &'a Command, dot: &Held, last: Option<Held>) -> Result<Held> {
         let operands = command.operands.as_slice();
         let first = &operands[0];
-        let has_args = operands.len() > 1 || last.is_some();
+        let args = Args { call: operands, dot, last: last.as_ref() };
         match &first.expr {
             Expr::Function(function) => return self.call(function, operands, dot, last),
             Expr::Field(names) => {
                 self.at = At::Operand(first);
-                return self.fields(dot.clone(), names, has_args);
+                return self.fields(dot.clone(), names, &args);
             }
             Expr::Variable(name, names) if !names.is_empty() => {
                 self.at = At::Operand(first);
                 let value = self.variable(name);
-                return self.fields(value, names, has_args);
+                return self.fields(value, names, &args);
             }
             Expr::Chain(inner, names) => {
                 self.at = At::Operand(first);
                 let value = self.chained(inner, dot)?;
-                return self.fields(value, names, has_args);
+                return self.fields(value, names, &args);
             }
             _ => {}
         }
         if let Expr::Pipe(pipe) = &first.expr {
-            if has_args {
+            if args.given() {
                 return Err(self.fail(format_args!("can't give argument to non-function {pipe}")));
             }
             return self.pipe(pipe, dot);
         }
         self.at = At::Operand(first);
-        if has_args {
+        if args.given() {
             return Err(self.fail(format_args!("can't give argument to non-function {first}")));
         }
         match &first.expr {
@@ -349,14 +364,14 @@ impl<'a> Exec<'a> {
                 Some(value) => Held::plain(value),
                 None => return Err(self.fail(format_args!("{} overflows int", number.text))),
             },
-            Expr::Field(names) => self.fields(dot.clone(), names, false)?,
+            Expr::Field(names) => self.fields(dot.clone(), names, &Args::NONE)?,
             Expr::Variable(name, names) => {
                 let value = self.variable(name);
-                self.fields(value, names, false)?
+                self.fields(value, names, &Args::NONE)?
             }
             Expr::Chain(inner, names) => {
                 let value = self.chained(inner, dot)?;
-                self.fields(value, names, false)?
+                self.fields(value, names, &Args::NONE)?
             }
             Expr::Function(function) => self.call(function, std::slice::from_ref(operand), dot, None)?,
             Expr::Pipe(pipe) => self.pipe(pipe, dot)?,
@@ -372,14 +387,17 @@ impl<'a> Exec<'a> {
             .map_or(Held::NONE, |(_, value)| value.clone())
     }
 
-    fn fields(&mut self, mut value: Held, names: &[Arc<str>], has_args: bool) -> Result<Held> {
-        for (index, name) in names.iter().enumerate() {
-            value = self.field(value, name, has_args && index + 1 == names.len())?;
+    fn fields(&mut self, mut value: Held, names: &[Arc<str>], args: &Args<'a, '_>) -> Result<Held> {
+        let Some((last, inner)) = names.split_last() else {
+            return Ok(value);
+        };
+        for name in inner {
+            value = self.field(value, name, &Args::NONE)?;
         }
-        Ok(value)
+        self.field(value, last, args)
     }
 
-    fn field(&mut self, receiver: Held, name: &str, has_args: bool) -> Result<Held> {
+    fn field(&mut self, receiver: Held, name: &str, args: &Args<'a, '_>) -> Result<Held> {
         let map = match &receiver.value {
             None if self.missing_key == MissingKey::Error => {
                 return Err(self.fail(format_args!("nil data; no entry for key {}", quoted(name))));
@@ -389,12 +407,25 @@ impl<'a> Exec<'a> {
                 return Err(self.fail(format_args!("nil pointer evaluating interface {{}}.{name}")));
             }
             Some(Value::Map(map)) => map,
+            Some(Value::Object(object)) => match object.thing().member(name) {
+                Some(Member::Method(method)) => return self.method(&receiver, method, args),
+                Some(Member::Field(_)) if args.given() => {
+                    return Err(
+                        self.fail(format_args!("{name} has arguments but cannot be invoked as function"))
+                    );
+                }
+                Some(Member::Field(value)) => return Ok(Held::plain(value)),
+                None => {
+                    let type_name = receiver.type_name();
+                    return Err(self.fail(format_args!("can't evaluate field {name} in type {type_name}")));
+                }
+            },
             Some(_) => {
                 let type_name = receiver.type_name();
                 return Err(self.fail(format_args!("can't evaluate field {name} in type {type_name}")));
             }
         };
-        if has_args {
+        if args.given() {
             return Err(self.fail(format_args!("{name} is not a method but has arguments")));
         }
         let boxed = !map.strings;
@@ -408,6 +439,14 @@ impl<'a> Exec<'a> {
         }
     }
 
+    fn method(&mut self, receiver: &Held, method: &'static Function, args: &Args<'a, '_>) -> Result<Held> {
+        self.step()?;
+        self.check_count(method, args)?;
+        let mut values = vec![receiver.value.clone().unwrap_or_default()];
+        self.arguments(method, args, &mut values)?;
+        self.apply(method, args.call, &values)
+    }
+
     fn call(
         &mut self,
         function: &'static Function,
@@ -416,10 +455,23 @@ impl<'a> Exec<'a> {
         last: Option<Held>,
     ) -> Result<Held> {
         self.step()?;
-        let args = &call[1..];
         self.at = At::Operand(&call[0]);
+        let args = Args { call, dot, last: last.as_ref() };
+        self.check_count(function, &args)?;
+        match function.body {
+            Body::And => return self.first_with_truth(&call[1..], false, dot, last),
+            Body::Or => return self.first_with_truth(&call[1..], true, dot, last),
+            Body::CallValue => return self.call_of_value(call, dot, last),
+            Body::Call(_) | Body::With(_) => {}
+        }
+        let mut values = Vec::with_capacity(args.count());
+        self.arguments(function, &args, &mut values)?;
+        self.apply(function, call, &values)
+    }
+
+    fn check_count(&mut self, function: &Function, args: &Args<'a, '_>) -> Result<()> {
         let name = function.name;
-        let (want, got) = (function.params.len(), args.len() + usize::from(last.is_some()));
+        let (want, got) = (function.params.len(), args.count());
         if function.variadic.is_some() && got < want {
             return Err(
                 self.fail(format_args!("wrong number of args for {name}: want at least {want} got {got}"))
@@ -428,34 +480,44 @@ impl<'a> Exec<'a> {
         if function.variadic.is_none() && got != want {
             return Err(self.fail(format_args!("wrong number of args for {name}: want {want} got {got}")));
         }
-        let body = match function.body {
-            Body::And => return self.first_with_truth(args, false, dot, last),
-            Body::Or => return self.first_with_truth(args, true, dot, last),
-            Body::CallValue => return self.call_of_value(call, dot, last),
-            Body::Call(body) => body,
-        };
-        let mut values = Vec::with_capacity(got);
-        for (index, arg) in args.iter().enumerate() {
-            values.push(self.argument(arg, param(function, index), dot)?);
+        Ok(())
+    }
+
+    fn arguments(&mut self, function: &Function, args: &Args<'a, '_>, values: &mut Vec<Value>) -> Result<()> {
+        let written = args.call.get(1..).unwrap_or_default();
+        for (index, arg) in written.iter().enumerate() {
+            values.push(self.argument(arg, param(function, index), args.dot)?);
         }
-        if let Some(last) = last {
-            values.push(self.fitting(last, param(function, args.len()))?);
+        if let Some(last) = args.last {
+            values.push(self.fitting(last.clone(), param(function, written.len()))?);
         }
-        let taken = values.iter().map(size).sum::<usize>();
-        if taken > self.limits.output {
+        Ok(())
+    }
+
+    fn apply(&mut self, function: &'static Function, call: &'a [Operand], values: &[Value]) -> Result<Held> {
+        let outcome = self.paid(values).and_then(|()| {
+            let value = match function.body {
+                Body::Call(body) => body(values)?,
+                Body::With(body) => body(&mut Context { budget: &mut self.budget }, values)?,
+                Body::And | Body::Or | Body::CallValue => Value::Nil,
+            };
+            self.budget.bytes(size(&value))?;
+            Ok(value)
+        });
+        outcome.map(Held::plain).map_err(|error| {
             self.at = At::Call(call);
-            return Err(self.fail(format_args!("arguments are longer than {} bytes", self.limits.output)));
+            self.fail(format_args!("error calling {}: {error}", function.name))
+        })
+    }
+
+    /// Pays for reading the arguments.
+    fn paid(&mut self, values: &[Value]) -> std::result::Result<(), String> {
+        let taken = values.iter().map(size).sum::<usize>();
+        let most = self.budget.limits().output;
+        if taken > most {
+            return Err(format!("arguments are longer than {most} bytes"));
         }
-        match body(&values) {
-            Ok(value) => {
-                self.charge(taken + size(&value))?;
-                Ok(Held::plain(value))
-            }
-            Err(error) => {
-                self.at = At::Call(call);
-                Err(self.fail(format_args!("error calling {name}: {error}")))
-            }
-        }
+        self.budget.bytes(taken)
     }
 
     /// `call`: nothing a template can hold is a function, so this only says so.
@@ -494,23 +556,28 @@ impl<'a> Exec<'a> {
     fn argument(&mut self, arg: &'a Operand, param: Param, dot: &Held) -> Result<Value> {
         self.at = At::Operand(arg);
         let literal = match (&arg.expr, param) {
-            (_, Param::Any) | (Expr::Nil, Param::Map) => None,
-            (Expr::Bool(_) | Expr::Number(_) | Expr::Str(..), Param::Map) => {
-                let wanted = param.type_name();
-                return Err(self.fail(format_args!("can't handle {arg} for arg of type {wanted}")));
-            }
+            (_, Param::Any) => None,
+            (Expr::Nil, param) if param.admits_nil() => return Ok(Value::Nil),
             (Expr::Nil, _) => {
                 return Err(self.fail(format_args!("cannot assign nil to {}", param.type_name())));
             }
+            (Expr::Bool(_) | Expr::Number(_) | Expr::Str(..), param) if !param.takes_literals() => {
+                let wanted = param.type_name();
+                return Err(self.fail(format_args!("can't handle {arg} for arg of type {wanted}")));
+            }
             (Expr::Number(Number { int: Some(int), .. }), Param::Int) => return Ok(Value::Int(*int)),
+            (Expr::Number(Number { int: Some(int), .. }), Param::Int64) => return Ok(Value::Int64(*int)),
+            (Expr::Number(Number { float: Some(float), .. }), Param::Float) => {
+                return Ok(Value::Float(*float));
+            }
             (Expr::Bool(value), _) => Some(Value::Bool(*value)),
-            (Expr::Number(number), _) => Some(Value::Float(number.float.unwrap_or_default())),
+            // Neither an integer nor a float in the parameter's sense: nothing that fits.
+            (Expr::Number(_), _) => Some(Value::Nil),
             (Expr::Str(_, value), _) => Some(value.clone()),
             _ => None,
         };
         if literal.is_some_and(|value| !param.admits(&value)) {
-            let wanted = if param == Param::Int { "integer" } else { param.type_name() };
-            return Err(self.fail(format_args!("expected {wanted}; found {arg}")));
+            return Err(self.fail(format_args!("expected {}; found {arg}", param.literal_name())));
         }
         let value = self.operand(arg, dot)?;
         self.fitting(value, param)
@@ -520,8 +587,7 @@ impl<'a> Exec<'a> {
         let wanted = param.type_name();
         match held.value {
             Some(value) if param.admits(&value) => Ok(value),
-            None if param == Param::Any => Ok(Value::Nil),
-            None if param == Param::Map => Ok(Value::Map(Map::new([]))),
+            None if param.admits_nil() => Ok(Value::Nil),
             None => Err(self.fail(format_args!("invalid value; expected {wanted}"))),
             Some(value) => {
                 Err(self
@@ -531,30 +597,23 @@ impl<'a> Exec<'a> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
-        if self.out.len() + text.len() > self.limits.output {
-            return Err(self.fail(format_args!("output is longer than {} bytes", self.limits.output)));
+        let most = self.budget.limits().output;
+        if self.out.len() + text.len() > most {
+            return Err(self.fail(format_args!("output is longer than {most} bytes")));
         }
         self.out.push_str(text);
         Ok(())
     }
 
     fn step(&mut self) -> Result<()> {
-        self.charge(0)
-    }
-
-    /// Counts a step, and more for work on long values, so that steps bound the time.
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.steps += 1 + bytes as u64 / BYTES_PER_STEP;
-        if self.steps > self.limits.steps {
-            return Err(self.fail(format_args!("took more than {} steps", self.limits.steps)));
-        }
-        Ok(())
+        self.budget.step().map_err(|error| self.fail(error))
     }
 
     fn enter(&mut self) -> Result<()> {
         self.depth += 1;
-        if self.depth > self.limits.depth {
-            return Err(self.fail(format_args!("exceeded maximum template depth ({})", self.limits.depth)));
+        let most = self.budget.limits().depth;
+        if self.depth > most {
+            return Err(self.fail(format_args!("exceeded maximum template depth ({most})")));
         }
         Ok(())
     }
@@ -596,8 +655,8 @@ fn param(function: &Function, index: usize) -> Param {
 fn size(value: &Value) -> usize {
     match value {
         Value::Str(text) => text.len(),
-        Value::List(list) => list.items().len() * 16,
-        Value::Map(map) => map.len() * 32,
+        Value::List(list) => list.items().len() * 32,
+        Value::Map(map) => map.len() * 64,
         _ => 0,
     }
 }

@@ -1,6 +1,7 @@
 //! What a function a template can call looks like.
 
-use crate::value::Value;
+use crate::budget::Budget;
+use crate::value::{Items, Value};
 
 /// A function: its name, what it takes, and what it does.
 #[derive(Debug)]
@@ -18,9 +19,18 @@ pub(crate) enum Param {
     Any,
     Str,
     Int,
+    #[allow(dead_code, reason = "for methods of times and versions")]
+    Int64,
+    Float,
     Bool,
-    /// A map to any values; a nil one where there is no value.
+    /// A map to any values; nil where there is no value.
     Map,
+    /// A list of any values; nil where there is no value.
+    #[allow(dead_code, reason = "for functions that make certificates")]
+    List,
+    /// An object of the type Go calls so.
+    #[allow(dead_code, reason = "for functions that take times and certificates")]
+    Object(&'static str),
 }
 
 impl Param {
@@ -30,8 +40,21 @@ impl Param {
             Param::Any => "interface {}",
             Param::Str => "string",
             Param::Int => "int",
+            Param::Int64 => "int64",
+            Param::Float => "float64",
             Param::Bool => "bool",
             Param::Map => "map[string]interface {}",
+            Param::List => "[]interface {}",
+            Param::Object(name) => name,
+        }
+    }
+
+    /// The type as Go names it where a literal does not fit.
+    pub(crate) fn literal_name(self) -> &'static str {
+        match self {
+            Param::Int | Param::Int64 => "integer",
+            Param::Float => "float",
+            other => other.type_name(),
         }
     }
 
@@ -41,8 +64,28 @@ impl Param {
             Param::Any => true,
             Param::Str => matches!(value, Value::Str(_)),
             Param::Int => matches!(value, Value::Int(_)),
+            Param::Int64 => matches!(value, Value::Int64(_)),
+            Param::Float => matches!(value, Value::Float(_)),
             Param::Bool => matches!(value, Value::Bool(_)),
             Param::Map => matches!(value, Value::Map(map) if !map.strings),
+            Param::List => matches!(value, Value::List(list) if list.holds() == Items::Any),
+            Param::Object(name) => {
+                matches!(value, Value::Object(object) if object.thing().type_name() == name)
+            }
+        }
+    }
+
+    /// Whether a literal could be what is wanted at all.
+    pub(crate) fn takes_literals(self) -> bool {
+        !matches!(self, Param::Map | Param::List | Param::Object(_))
+    }
+
+    /// Whether nil may be passed.
+    pub(crate) fn admits_nil(self) -> bool {
+        match self {
+            Param::Any | Param::Map | Param::List => true,
+            Param::Object(name) => name.starts_with('*'),
+            _ => false,
         }
     }
 }
@@ -56,6 +99,14 @@ pub(crate) enum Body {
     Or,
     /// `call`: an error for every value there is.
     CallValue,
-    /// Everything else; what is returned in the error is the function's own complaint.
+    /// A function whose work the length of its arguments and result tells; what is returned in the error is its own
+    /// complaint.
     Call(fn(&[Value]) -> Result<Value, String>),
+    /// Any other function.
+    With(fn(&mut Context<'_>, &[Value]) -> Result<Value, String>),
+}
+
+/// What a function may use besides its arguments.
+pub(crate) struct Context<'a> {
+    pub(crate) budget: &'a mut Budget,
 }

@@ -317,5 +317,9 @@ fn is_word(c: char) -> bool {
 
 /// A character as Go's `%#U` shows it.
 fn code_point(c: char) -> String {
-    if c.is_control() { format!("U+{:04X}", c as u32) } else { format!("U+{:04X} '{c}'", c as u32) }
+    if crate::quote::is_printable(c) {
+        format!("U+{:04X} '{c}'", c as u32)
+    } else {
+        format!("U+{:04X}", c as u32)
+    }
 }

@@ -12,11 +12,14 @@
 //! text/template's; any other name is an unknown function.
 
 mod ast;
+mod budget;
 mod builtins;
+mod deep;
 mod exec;
 mod float;
 mod function;
 mod lex;
+mod object;
 pub mod params;
 mod parse;
 mod print;
@@ -25,8 +28,10 @@ mod quote;
 mod sprig;
 mod template;
 mod value;
+mod verbs;
 
 pub use exec::ExecError;
+pub use object::Object;
 pub use parse::ParseError;
 pub use template::{Limits, MissingKey, Template, UnknownOption};
 pub use value::{List, Map, Value};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::ast::{Branch, Command, Expr, Number, Operand, Pipe, Stmt, Tree};
 use crate::builtins;
+use crate::float;
 use crate::lex::{Kind, Lexer, Token};
 use crate::quote;
 use crate::value::Value;
@@ -451,7 +452,7 @@ impl Parser<'_> {
         let written_float = text.contains(['.', 'p', 'P']) || (!hex && text.contains(['e', 'E']));
         let mut number = Number { text, int: None, float: None, prefers_float: written_float };
         if written_float {
-            let float = number.text.replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite());
+            let float = float::parse(&number.text);
             number.float = float;
             number.int = float.filter(|f| f.fract() == 0.0 && f.abs() < 9.2e18).map(|f| f as i64);
         } else if let Some(value) = integer(&number.text).filter(|value| *value <= i128::from(u64::MAX)) {

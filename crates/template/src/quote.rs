@@ -1,36 +1,61 @@
 //! Go's string literals: written and read.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// The text as a double-quoted Go literal (`%q`).
 pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            _ => escape(c, &mut out),
-        }
-    }
-    out.push('"');
-    out
+    literal(text, '"', is_printable)
 }
 
-/// A character as a Go literal.
-pub(crate) fn quoted_char(c: char) -> String {
-    let mut out = String::from("'");
-    if c == '\'' {
-        out.push_str("\\'")
-    } else {
-        escape(c, &mut out)
+/// The text as a double-quoted literal of ASCII characters (`%+q`).
+pub(crate) fn quoted_ascii(text: &str) -> String {
+    literal(text, '"', |c| c.is_ascii() && is_printable(c))
+}
+
+/// A character as a Go literal, of ASCII characters if asked to.
+pub(crate) fn quoted_char(c: char, ascii: bool) -> String {
+    literal(c.encode_utf8(&mut [0; 4]), '\'', |c| is_printable(c) && (c.is_ascii() || !ascii))
+}
+
+/// Whether the text can stand between backquotes as it is.
+pub(crate) fn can_be_raw(text: &str) -> bool {
+    text.chars().all(|c| !matches!(c, '`' | '\u{feff}' | '\u{7f}') && (c == '\t' || c >= ' '))
+}
+
+/// Whether Go prints the character as it is: letters, marks, numbers, punctuation, symbols and the blank.
+pub(crate) fn is_printable(c: char) -> bool {
+    static PRINTABLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").expect("the expression is a constant that compiles")
+    });
+    match c {
+        ' '..='~' => true,
+        '\0'..='\u{a0}' => false,
+        c => PRINTABLE.is_match(c.encode_utf8(&mut [0; 4])),
     }
-    out.push('\'');
+}
+
+fn literal(text: &str, quote: char, is_plain: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(quote);
+    for c in text.chars() {
+        if c == quote || c == '\\' {
+            out.push('\\');
+            out.push(c);
+        } else if is_plain(c) {
+            out.push(c);
+        } else {
+            escape(c, &mut out);
+        }
+    }
+    out.push(quote);
     out
 }
 
 fn escape(c: char, out: &mut String) {
     match c {
-        '\\' => out.push_str("\\\\"),
         '\u{7}' => out.push_str("\\a"),
         '\u{8}' => out.push_str("\\b"),
         '\u{c}' => out.push_str("\\f"),
@@ -39,8 +64,8 @@ fn escape(c: char, out: &mut String) {
         '\t' => out.push_str("\\t"),
         '\u{b}' => out.push_str("\\v"),
         c if (c as u32) < 0x20 || c as u32 == 0x7f => write!(out, "\\x{:02x}", c as u32).unwrap_or_default(),
-        c if c.is_control() => write!(out, "\\u{:04x}", c as u32).unwrap_or_default(),
-        c => out.push(c),
+        c if (c as u32) < 0x10000 => write!(out, "\\u{:04x}", c as u32).unwrap_or_default(),
+        c => write!(out, "\\U{:08x}", c as u32).unwrap_or_default(),
     }
 }
 

@@ -1,14 +1,19 @@
 //! Functions beyond Go's own: sprig's, and those Argo CD adds.
 
+mod decimal;
 mod defaults;
+mod dicts;
 mod encodings;
+mod json;
+mod json_text;
+mod lists;
 mod math;
 mod names;
 mod paths;
-mod readers;
 mod strings;
+mod types;
 
-use crate::function::{Body, Function, Param};
+use crate::function::{Body, Context, Function, Param};
 use crate::value::Value;
 
 /// What a function here returns: its value, or its complaint.
@@ -24,8 +29,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
         defaults::FUNCTIONS,
         names::FUNCTIONS,
         math::FUNCTIONS,
-        readers::FUNCTIONS,
+        lists::FUNCTIONS,
+        dicts::FUNCTIONS,
+        types::FUNCTIONS,
         encodings::FUNCTIONS,
+        json::FUNCTIONS,
         paths::FUNCTIONS,
     ]
     .into_iter()
@@ -44,6 +52,16 @@ const fn variadic(
     body: fn(&[Value]) -> Outcome,
 ) -> Function {
     Function { name, params, variadic: Some(rest), body: Body::Call(body) }
+}
+
+/// A function whose work its arguments' length does not tell: it pays on the way.
+const fn metered(
+    name: &'static str,
+    params: &'static [Param],
+    rest: Option<Param>,
+    body: fn(&mut Context<'_>, &[Value]) -> Outcome,
+) -> Function {
+    Function { name, params, variadic: rest, body: Body::With(body) }
 }
 
 /// The text of an argument the engine has checked to be a string.

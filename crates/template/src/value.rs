@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::object::Object;
 use crate::print;
 
 /// A value a template works on.
@@ -18,8 +19,12 @@ pub enum Value {
     Nil,
     /// A boolean.
     Bool(bool),
-    /// An integer.
+    /// An integer: Go's `int`.
     Int(i64),
+    /// An integer of 64 bits by name: Go's `int64`, which sprig's arithmetic returns.
+    Int64(i64),
+    /// A byte of a string: Go's `uint8`.
+    Byte(u8),
     /// A floating point number; every number of a JSON document is one.
     Float(f64),
     /// A string.
@@ -28,13 +33,30 @@ pub enum Value {
     List(List),
     /// A map with string keys.
     Map(Map),
+    /// A value of a type of its own, such as a time.
+    Object(Object),
 }
 
 /// A list: Go's `[]interface {}`, or `[]string` when [`List::strings`] made it.
 #[derive(Clone)]
 pub struct List {
-    pub(crate) items: Arc<[Value]>,
-    pub(crate) strings: bool,
+    items: Arc<[Value]>,
+    of: Items,
+    /// Go's nil slice: empty, but `null` in JSON.
+    is_nil: bool,
+}
+
+/// What a list is known to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Items {
+    /// Anything.
+    Any,
+    /// Strings.
+    Str,
+    /// Integers.
+    Int,
+    /// Lists of anything.
+    Lists,
 }
 
 /// A map: Go's `map[string]interface {}`, or `map[string]string` when [`Map::strings`] made it.
@@ -42,7 +64,7 @@ pub struct List {
 /// Clones share their entries. Iteration is in key order.
 #[derive(Clone)]
 pub struct Map {
-    pub(crate) entries: Arc<RwLock<BTreeMap<Arc<str>, Value>>>,
+    entries: Arc<RwLock<BTreeMap<Arc<str>, Value>>>,
     pub(crate) strings: bool,
 }
 
@@ -53,12 +75,30 @@ impl Value {
             Value::Nil => "interface {}",
             Value::Bool(_) => "bool",
             Value::Int(_) => "int",
+            Value::Int64(_) => "int64",
+            Value::Byte(_) => "uint8",
             Value::Float(_) => "float64",
             Value::Str(_) => "string",
-            Value::List(list) if list.strings => "[]string",
-            Value::List(_) => "[]interface {}",
+            Value::List(list) => match list.of {
+                Items::Any => "[]interface {}",
+                Items::Str => "[]string",
+                Items::Int => "[]int",
+                Items::Lists => "[][]interface {}",
+            },
             Value::Map(map) if map.strings => "map[string]string",
             Value::Map(_) => "map[string]interface {}",
+            Value::Object(object) => object.thing().type_name(),
+        }
+    }
+
+    /// Go's name of the kind of type the value has; `invalid` for nil.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self {
+            Value::Nil => "invalid",
+            Value::List(_) => "slice",
+            Value::Map(_) => "map",
+            Value::Object(object) => object.thing().kind_name(),
+            other => other.type_name(),
         }
     }
 
@@ -67,29 +107,77 @@ impl Value {
         match self {
             Value::Nil => false,
             Value::Bool(value) => *value,
-            Value::Int(value) => *value != 0,
+            Value::Int(value) | Value::Int64(value) => *value != 0,
+            Value::Byte(value) => *value != 0,
             Value::Float(value) => *value != 0.0,
             Value::Str(text) => !text.is_empty(),
             Value::List(list) => !list.items.is_empty(),
             Value::Map(map) => !map.is_empty(),
+            Value::Object(object) => object.thing().truth(),
         }
+    }
+
+    /// The number an integer of any size is.
+    pub(crate) fn as_integer(&self) -> Option<i64> {
+        match self {
+            Value::Int(value) | Value::Int64(value) => Some(*value),
+            Value::Byte(value) => Some(i64::from(*value)),
+            _ => None,
+        }
+    }
+
+    /// A smaller number of the same type as this one.
+    pub(crate) fn like(&self, number: i64) -> Value {
+        match self {
+            Value::Int64(_) => Value::Int64(number),
+            Value::Byte(_) => Value::Byte(u8::try_from(number).unwrap_or(u8::MAX)),
+            _ => Value::Int(number),
+        }
+    }
+
+    fn is_container(&self) -> bool {
+        matches!(self, Value::List(_) | Value::Map(_))
     }
 }
 
 impl List {
     /// A list of any values.
     pub fn new(items: impl IntoIterator<Item = Value>) -> List {
-        List { items: items.into_iter().collect(), strings: false }
+        List::of(Items::Any, items.into_iter().collect())
     }
 
     /// A list known to hold strings only.
     pub fn strings<S: Into<Arc<str>>>(items: impl IntoIterator<Item = S>) -> List {
-        List { items: items.into_iter().map(|item| Value::Str(item.into())).collect(), strings: true }
+        List::of(Items::Str, items.into_iter().map(|item| Value::Str(item.into())).collect())
+    }
+
+    /// A list of what the caller knows to be of one type.
+    pub(crate) fn of(of: Items, items: Arc<[Value]>) -> List {
+        List { items, of, is_nil: false }
+    }
+
+    /// No list at all, where Go's type is that of a list nevertheless.
+    pub(crate) fn nil(of: Items) -> List {
+        List { items: Arc::new([]), of, is_nil: true }
     }
 
     /// The items in order.
     pub fn items(&self) -> &[Value] {
         &self.items
+    }
+
+    /// What the list is known to hold.
+    pub(crate) fn holds(&self) -> Items {
+        self.of
+    }
+
+    pub(crate) fn is_nil(&self) -> bool {
+        self.is_nil
+    }
+
+    /// Tells lists apart that are not clones of each other.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.items).addr()
     }
 }
 
@@ -102,7 +190,8 @@ impl Map {
     /// A map known to hold strings only, such as a label set.
     pub fn strings<K: Into<Arc<str>>, V: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, V)>) -> Map {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), Value::Str(value.into())));
-        Map { strings: true, ..Map::new(entries) }
+        let entries = Arc::new(RwLock::new(entries.collect()));
+        Map { entries, strings: true }
     }
 
     /// The value of a key.
@@ -111,8 +200,18 @@ impl Map {
     }
 
     /// Sets a key for every holder of the map.
+    ///
+    /// # Caveats
+    /// The value must not hold the map itself, however deep inside: such a map is never freed.
     pub fn insert(&self, key: impl Into<Arc<str>>, value: Value) {
-        self.entries.write().insert(key.into(), value);
+        let replaced = self.entries.write().insert(key.into(), value);
+        // After the lock is gone: what is replaced may be large.
+        drop(replaced);
+    }
+
+    /// Takes a key out for every holder of the map.
+    pub fn remove(&self, key: &str) -> Option<Value> {
+        self.entries.write().remove(key)
     }
 
     /// How many entries there are.
@@ -133,6 +232,68 @@ impl Map {
     /// The entries as they are now, in key order.
     pub fn snapshot(&self) -> Vec<(Arc<str>, Value)> {
         self.entries.read_recursive().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// A new map of the same type.
+    pub(crate) fn empty_like(&self) -> Map {
+        Map { entries: Arc::default(), strings: self.strings }
+    }
+
+    /// Tells maps apart that are not clones of each other.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.entries).addr()
+    }
+}
+
+/// Values nest as deep as a template cares to build them, so what is inside is taken out before it is dropped: the
+/// compiler's way would need stack for every level.
+impl Drop for List {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.items) == 1 {
+            let mut pending = Vec::new();
+            self.give_up(&mut pending);
+            dismantle(pending);
+        }
+    }
+}
+
+/// As for [`List`].
+impl Drop for Map {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.entries) == 1 {
+            let mut pending = Vec::new();
+            self.give_up(&mut pending);
+            dismantle(pending);
+        }
+    }
+}
+
+fn dismantle(mut pending: Vec<Value>) {
+    while let Some(mut value) = pending.pop() {
+        match &mut value {
+            Value::List(list) => list.give_up(&mut pending),
+            Value::Map(map) => map.give_up(&mut pending),
+            _ => {}
+        }
+    }
+}
+
+impl List {
+    /// Moves out what would nest, if nobody else holds the list.
+    fn give_up(&mut self, pending: &mut Vec<Value>) {
+        if let Some(items) = Arc::get_mut(&mut self.items) {
+            pending.extend(items.iter_mut().filter(|item| item.is_container()).map(std::mem::take));
+        }
+    }
+}
+
+impl Map {
+    /// Moves out what would nest, if nobody else holds the map.
+    fn give_up(&mut self, pending: &mut Vec<Value>) {
+        if let Some(entries) = Arc::get_mut(&mut self.entries) {
+            let values = entries.get_mut().values_mut();
+            pending.extend(values.filter(|value| value.is_container()).map(std::mem::take));
+        }
     }
 }
 
@@ -163,12 +324,10 @@ impl From<String> for Value {
     }
 }
 
-/// Prints as Go's `%v` does; nil is `<nil>`.
+/// Prints as Go's `%v` does; nil is `<nil>`. What is beyond all reason, in length or depth, ends in `...`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        print::plain(self, &mut text);
-        f.write_str(&text)
+        f.write_str(&print::shown(self))
     }
 }
 

@@ -134,12 +134,99 @@ fn endless_templates_end_with_an_error() {
         ("{{range 1000000000}}{{end}}", "took more than 2000 steps"),
         ("{{range 1000000000}}xxxxxxxxxx{{end}}", "longer than 4096 bytes"),
         ("{{$x := .s}}{{range 1000}}{{$x = print $x $x}}{{end}}", "longer than 4096 bytes"),
-        ("{{printf \"%999999d\" 1}}", "took more than 2000 steps"),
+        ("{{printf \"%999999d\" 1}}", "longer than 4096 bytes"),
         ("{{$x := repeat 4000 .s}}{{range 100}}{{$x = print $x}}{{end}}", "longer than 4096 bytes"),
         ("{{$x := repeat 600 .s}}{{range 200}}{{$x = print $x}}{{end}}", "took more than 2000 steps"),
     ] {
         let error = execute(text).expect_err("a limit is reached");
         assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_map_is_never_put_inside_itself() {
+    for text in [
+        "{{$d := dict}}{{$_ := set $d `a` $d}}",
+        "{{$d := dict}}{{$_ := set $d `a` (list 1 (list $d))}}",
+        "{{$d := dict `b` (dict)}}{{$_ := set $d.b `a` $d}}",
+        "{{$d := dict}}{{$_ := merge $d (dict `x` (dict `y` $d))}}",
+        "{{$d := dict `x` 1}}{{$_ := mustMergeOverwrite $d (dict `x` (list $d))}}",
+        "{{$d := dict `b` (dict `c` 1)}}{{$_ := merge $d (dict `b` (dict `d` $d))}}",
+        "{{$_ := set . `self` .}}",
+    ] {
+        let error = execute(text).expect_err("the map would hold itself");
+        assert!(error.contains("a map cannot be put inside itself"), "{text}: {error}");
+    }
+    assert_eq!(
+        execute("{{$d := dict}}{{$e := dict `d` $d}}{{$_ := set $d `a` 1}}{{$e}}").as_deref(),
+        Ok("map[d:map[a:1]]")
+    );
+}
+
+#[test]
+fn values_that_share_their_parts_are_worked_on_within_the_limits() {
+    let grow = |body: &str| {
+        format!("{{{{$x := list 1}}}}{{{{range 100}}}}{{{{$x = {body}}}}}{{{{end}}}}{{{{$y := $x}}}}")
+    };
+    for body in ["list $x $x", "dict `a` $x `b` $x"] {
+        for used in [
+            "{{$x}}",
+            "{{print $x}}",
+            "{{printf `%v` $x}}",
+            "{{printf `%#v` $x}}",
+            "{{printf `%d` $x}}",
+            "{{toJson $x}}",
+            "{{toPrettyJson $x}}",
+            "{{mustToRawJson $x}}",
+            "{{toString $x}}",
+            "{{quote $x}}",
+            "{{cat $x}}",
+            "{{join `,` (list $x)}}",
+            "{{sortAlpha (list $x)}}",
+            "{{deepCopy $x}}",
+            "{{html $x}}",
+            "{{deepEqual $x (list 1)}}{{deepEqual (list $x) (list (deepCopy $x))}}",
+            "{{eq $x $x}}",
+            "{{fail (toString $x)}}",
+        ] {
+            let text = grow(body) + used;
+            assert!(execute(&text).is_err(), "{text}");
+        }
+    }
+    // Comparing a value with itself, or putting it somewhere, looks at each part once.
+    for used in ["{{deepEqual $x $y}}", "{{has $x (list 1 $y)}}", "{{$_ := set (dict) `a` $x}}"] {
+        let text = grow("list $x $x") + used;
+        assert!(execute(&text).is_ok(), "{text}: {:?}", execute(&text));
+    }
+}
+
+#[test]
+fn values_may_nest_deeper_than_the_stack() {
+    let limits = Limits { steps: 10_000_000, ..Limits::default() };
+    for body in ["list $x", "dict `a` $x", "list (dict `a` $x)"] {
+        for used in ["", "{{$x}}", "{{toJson $x}}", "{{deepCopy $x}}", "{{merge (dict) (dict `a` $x)}}"] {
+            let text = format!("{{{{$x := 1}}}}{{{{range 50000}}}}{{{{$x = {body}}}}}{{{{end}}}}{used}");
+            let template = Template::parse("t", &text).expect("the text is a template");
+            let result = template.execute(&Value::Nil, MissingKey::Default, limits);
+            assert_eq!(result.is_ok(), used.is_empty(), "{text}: {:.200?}", result);
+        }
+    }
+}
+
+#[test]
+fn large_values_are_refused_before_they_are_made() {
+    for text in [
+        "{{until 1000000000000}}",
+        "{{untilStep 0 9223372036854775807 1}}",
+        "{{seq 1000000000000}}",
+        "{{seq 0 1 9223372036854775806}}",
+        "{{repeat 1000000000 `x`}}",
+        "{{indent 1000000000 `x`}}",
+        "{{$x := list 1}}{{range 64}}{{$x = concat $x $x}}{{end}}",
+        "{{$x := dict}}{{range $i := 100000}}{{$_ := set $x (toString $i) $i}}{{end}}",
+        "{{$x := list}}{{range $i := 100000}}{{$x = append $x $i}}{{end}}",
+    ] {
+        assert!(execute(text).is_err(), "{text}");
     }
 }
 

@@ -7,14 +7,21 @@ use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     fixed("base", &[Str], |args| Ok(base(str_of(&args[0])).into())),
-    fixed("dir", &[Str], |args| {
-        let path = str_of(&args[0]);
-        Ok(clean(&path[..path.rfind('/').map_or(0, |slash| slash + 1)]).into())
-    }),
+    fixed("dir", &[Str], |args| Ok(dir(str_of(&args[0])).into())),
     fixed("clean", &[Str], |args| Ok(clean(str_of(&args[0])).into())),
     fixed("ext", &[Str], |args| Ok(ext(str_of(&args[0])).into())),
     fixed("isAbs", &[Str], |args| Ok(Value::Bool(str_of(&args[0]).starts_with('/')))),
+    // The paths of files, which on the systems Argo CD runs on are the same.
+    fixed("osBase", &[Str], |args| Ok(base(str_of(&args[0])).into())),
+    fixed("osDir", &[Str], |args| Ok(dir(str_of(&args[0])).into())),
+    fixed("osClean", &[Str], |args| Ok(clean(str_of(&args[0])).into())),
+    fixed("osExt", &[Str], |args| Ok(ext(str_of(&args[0])).into())),
+    fixed("osIsAbs", &[Str], |args| Ok(Value::Bool(str_of(&args[0]).starts_with('/')))),
 ];
+
+fn dir(path: &str) -> String {
+    clean(&path[..path.rfind('/').map_or(0, |slash| slash + 1)])
+}
 
 fn base(path: &str) -> &str {
     if path.is_empty() {

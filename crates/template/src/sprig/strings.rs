@@ -1,8 +1,11 @@
 //! Texts: cut, joined, quoted, indented.
 
-use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, str_of, variadic};
+use super::lists::texts;
+use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, metered, str_of};
+use crate::budget::Budget;
 use crate::function::Function;
 use crate::function::Param::{Any, Int, Str};
+use crate::print;
 use crate::quote::quoted;
 use crate::value::{List, Map, Value};
 
@@ -31,18 +34,26 @@ pub(super) static FUNCTIONS: &[Function] = &[
     fixed("replace", &[Str, Str, Str], |args| replace(str_of(&args[0]), str_of(&args[1]), str_of(&args[2]))),
     fixed("indent", &[Int, Str], |args| indent(int_of(&args[0]), str_of(&args[1]), "")),
     fixed("nindent", &[Int, Str], |args| indent(int_of(&args[0]), str_of(&args[1]), "\n")),
-    variadic("quote", &[], Any, |args| Ok(each_present(args, |text| quoted(&text)).into())),
-    variadic("squote", &[], Any, |args| Ok(each_present(args, |text| format!("'{text}'")).into())),
-    variadic("cat", &[], Any, |args| Ok(each_present(args, |text| text).into())),
-    fixed("toString", &[Any], |args| Ok(args[0].to_string().into())),
-    fixed("toStrings", &[Any], |args| Ok(Value::List(List::strings(texts(&args[0]))))),
-    fixed("join", &[Str, Any], |args| join(str_of(&args[0]), &args[1])),
+    metered("quote", &[], Some(Any), |context, args| {
+        each_present(args, context.budget, |text| quoted(&text))
+    }),
+    metered("squote", &[], Some(Any), |context, args| {
+        each_present(args, context.budget, |text| format!("'{text}'"))
+    }),
+    metered("cat", &[], Some(Any), |context, args| each_present(args, context.budget, |text| text)),
+    metered("toString", &[Any], None, |context, args| Ok(print::text(&args[0], context.budget)?.into())),
+    metered("toStrings", &[Any], None, |context, args| {
+        Ok(Value::List(List::strings(texts(&args[0], context.budget)?)))
+    }),
+    metered("join", &[Str, Any], None, |context, args| {
+        join(str_of(&args[0]), &texts(&args[1], context.budget)?)
+    }),
     fixed("splitList", &[Str, Str], |args| {
         Ok(Value::List(List::strings(pieces(str_of(&args[0]), str_of(&args[1])))))
     }),
-    fixed("split", &[Str, Str], |args| {
-        let pieces = pieces(str_of(&args[0]), str_of(&args[1])).into_iter().enumerate();
-        Ok(Value::Map(Map::strings(pieces.map(|(index, piece)| (format!("_{index}"), piece)))))
+    fixed("split", &[Str, Str], |args| Ok(numbered(pieces(str_of(&args[0]), str_of(&args[1]))))),
+    fixed("splitn", &[Str, Int, Str], |args| {
+        Ok(numbered(first_pieces(str_of(&args[0]), int_of(&args[1]), str_of(&args[2]))))
     }),
 ];
 
@@ -107,8 +118,7 @@ fn indent(spaces: i64, text: &str, before: &str) -> Outcome {
     Ok(format!("{before}{pad}{}", text.replace('\n', &format!("\n{pad}"))).into())
 }
 
-fn join(separator: &str, value: &Value) -> Outcome {
-    let texts = texts(value);
+fn join(separator: &str, texts: &[String]) -> Outcome {
     bounded(texts.iter().map(|text| text.len() + separator.len()).sum())?;
     Ok(texts.join(separator).into())
 }
@@ -121,21 +131,10 @@ fn bounded(length: usize) -> Result<(), String> {
 }
 
 /// The arguments that are not nil, each written, with blanks between.
-fn each_present(args: &[Value], write: fn(String) -> String) -> String {
+fn each_present(args: &[Value], budget: &mut Budget, write: fn(String) -> String) -> Outcome {
     let present = args.iter().filter(|arg| !matches!(arg, Value::Nil));
-    present.map(|arg| write(arg.to_string())).collect::<Vec<_>>().join(" ")
-}
-
-/// A list's items that are not nil as texts; any other value is a list of itself.
-fn texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::Nil => Vec::new(),
-        Value::List(list) => {
-            let present = list.items().iter().filter(|item| !matches!(item, Value::Nil));
-            present.map(Value::to_string).collect()
-        }
-        other => vec![other.to_string()],
-    }
+    let texts: Result<Vec<String>, String> = present.map(|arg| print::text(arg, budget).map(write)).collect();
+    join(" ", &texts?)
 }
 
 /// The text cut at each separator; at each character if that is empty.
@@ -144,4 +143,23 @@ fn pieces(separator: &str, text: &str) -> Vec<String> {
         return text.chars().map(String::from).collect();
     }
     text.split(separator).map(str::to_owned).collect()
+}
+
+/// The same, but no more pieces than `count` unless that is negative: the last is what is left, uncut.
+fn first_pieces(separator: &str, count: i64, text: &str) -> Vec<String> {
+    let Ok(count) = usize::try_from(count) else {
+        return pieces(separator, text);
+    };
+    if separator.is_empty() && count > 0 {
+        let mut pieces: Vec<String> = text.chars().take(count - 1).map(String::from).collect();
+        let rest = &text[pieces.iter().map(String::len).sum()..];
+        pieces.extend((!rest.is_empty()).then(|| rest.to_owned()));
+        return pieces;
+    }
+    text.splitn(count, separator).map(str::to_owned).collect()
+}
+
+fn numbered(pieces: Vec<String>) -> Value {
+    let pieces = pieces.into_iter().enumerate();
+    Value::Map(Map::strings(pieces.map(|(index, piece)| (format!("_{index}"), piece))))
 }
