@@ -29,6 +29,28 @@ fn difference(case: &Value) -> Option<String> {
 }
 
 #[test]
+fn every_golden_is_written_as_in_go() {
+    let goldens = include_str!("goldens/yaml_out.jsonl");
+    let mut wrong = Vec::new();
+    for line in goldens.lines() {
+        let case: Value = serde_json::from_str(line).expect("goldens are JSON lines");
+        let (written, wanted) =
+            (yaml::to_string(&case["json"]), case["yaml"].as_str().expect("a case has YAML"));
+        if written != wanted {
+            wrong.push(format!("{}\n    Go:   {wanted:?}\n    here: {written:?}", case["json"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(goldens.lines().count() > 200, "goldens went missing");
+}
+
+/// Go writes `<<` as it is, and reads a merge where a key was.
+#[test]
+fn a_key_of_two_angles_is_quoted() {
+    assert_eq!(yaml::to_string(&json!({"<<": {"a": 1}})), "\"<<\":\n  a: 1\n");
+}
+
+#[test]
 fn streams_hold_documents() {
     assert_eq!(yaml::documents("a: 1\n---\n- 2\n---\n"), Ok(vec![json!({"a": 1}), json!([2]), Value::Null]));
     assert_eq!(yaml::documents("# nothing\n"), Ok(vec![]));
@@ -137,6 +159,16 @@ fn as_go_writes(value: &Value) -> Value {
     }
 }
 
+/// A negative zero is a plain one after Go wrote it.
+fn positive_zeros(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.as_f64() == Some(0.0) => Value::from(0),
+        Value::Array(items) => items.into_iter().map(positive_zeros).collect(),
+        Value::Object(map) => Value::Object(map.into_iter().map(|(k, v)| (k, positive_zeros(v))).collect()),
+        other => other,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -146,6 +178,18 @@ proptest! {
         prop_assert_eq!(yaml::first(&value.to_string()), Ok(wanted.clone()));
         let pretty = serde_json::to_string_pretty(&value).expect("a value prints");
         prop_assert_eq!(yaml::first(&pretty), Ok(wanted));
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same(value in json_value()) {
+        let wanted = positive_zeros(as_go_writes(&value));
+        prop_assert_eq!(yaml::first(&yaml::to_string(&value)), Ok(wanted));
+    }
+
+    #[test]
+    fn any_text_is_written_and_reads_back_the_same(key in any::<String>(), text in any::<String>()) {
+        let value = json!({ key: [text] });
+        prop_assert_eq!(yaml::first(&yaml::to_string(&value)), Ok(value));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod names;
 mod paths;
 mod strings;
 mod types;
+mod yaml;
 
 use crate::function::{Body, Context, Function, Param};
 use crate::value::Value;
@@ -32,6 +33,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
         lists::FUNCTIONS,
         dicts::FUNCTIONS,
         types::FUNCTIONS,
+        yaml::FUNCTIONS,
         encodings::FUNCTIONS,
         json::FUNCTIONS,
         paths::FUNCTIONS,

@@ -1,4 +1,4 @@
-//! YAML as Go's `sigs.k8s.io/yaml` reads it, into JSON values.
+//! YAML as Go's `sigs.k8s.io/yaml` reads it, into JSON values, and writes it ([`to_string`]).
 //!
 //! Manifests are written for that reader, and it is neither YAML 1.1 nor 1.2: `on` and `y` are booleans, also as
 //! keys; `0777` is octal, `08` is eight; `123e4567` and dates stay text; `1.0` becomes `1`; a merge (`<<`) acts where
@@ -10,11 +10,14 @@
 
 mod build;
 mod compose;
+mod emit;
 mod places;
 mod resolve;
 
 pub use places::{Place, Places};
 use serde_json::Value;
+
+pub use emit::to_string;
 
 /// Longest text that is read.
 pub const MAX_BYTES: usize = 16 << 20;

@@ -39,6 +39,32 @@ pub(super) fn is_merge(scalar: &Scalar) -> bool {
     scalar.text == "<<" && (scalar.implicit || scalar.tag.strip_prefix(PREFIX) == Some("merge"))
 }
 
+/// Whether the text reads back as itself when nothing is put around it. What YAML 1.1 takes for a number to the base
+/// of sixty does not, though nothing here reads it so.
+pub(super) fn is_plain_text(text: &str) -> bool {
+    text != "<<" && matches!(implicit(text, true), Typed::Text(_)) && !is_base_60(text)
+}
+
+/// `1:30`, `-1:30:59.5` and the like.
+fn is_base_60(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let digits_or_underscores = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let mut parts = whole.split(':');
+    let first = parts.next().unwrap_or_default();
+    let rest: Vec<&str> = parts.collect();
+    let sexagesimal = |part: &&str| match part.as_bytes() {
+        [digit] => digit.is_ascii_digit(),
+        [b'0'..=b'5', digit] => digit.is_ascii_digit(),
+        _ => false,
+    };
+    first.starts_with(|c: char| c.is_ascii_digit())
+        && digits_or_underscores(first)
+        && !rest.is_empty()
+        && rest.iter().all(sexagesimal)
+        && digits_or_underscores(fraction)
+}
+
 /// Finds the type of a scalar; the error is a message without a place.
 pub(super) fn resolve(scalar: &Scalar) -> Result<Typed, String> {
     let text = || Typed::Text(scalar.text.clone());
