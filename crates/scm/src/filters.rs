@@ -2,7 +2,7 @@
 
 use baton_api::pull_request::PullRequestFilter;
 use baton_api::scm::ScmFilter;
-use regex::Regex;
+use baton_grammar::regexp::Regexp;
 
 use crate::error::ScmError;
 use crate::provider::{PullRequest, Repository, RepositoryHost};
@@ -18,9 +18,9 @@ pub(crate) struct RepositoryFilters {
 }
 
 struct RepositoryFilter {
-    repository: Option<Regex>,
-    label: Option<Regex>,
-    branch: Option<Regex>,
+    repository: Option<Regexp>,
+    label: Option<Regexp>,
+    branch: Option<Regexp>,
     paths_exist: Vec<String>,
     paths_do_not_exist: Vec<String>,
 }
@@ -102,7 +102,7 @@ fn paths(paths: &[String]) -> Vec<String> {
 }
 
 /// Filters of a pullRequest generator: alternatives, each of which must match in all its fields.
-pub(crate) struct PullRequestFilters(Vec<[Option<Regex>; 3]>);
+pub(crate) struct PullRequestFilters(Vec<[Option<Regexp>; 3]>);
 
 impl PullRequestFilters {
     pub(crate) fn compile(filters: &[PullRequestFilter]) -> Result<PullRequestFilters, ScmError> {
@@ -117,7 +117,7 @@ impl PullRequestFilters {
     }
 
     pub(crate) fn take(&self, request: &PullRequest) -> bool {
-        let take = |[branch, target, title]: &[Option<Regex>; 3]| {
+        let take = |[branch, target, title]: &[Option<Regexp>; 3]| {
             matches(branch, &request.branch)
                 && matches(target, &request.target_branch)
                 && matches(title, &request.title)
@@ -126,14 +126,14 @@ impl PullRequestFilters {
     }
 }
 
-fn expression(field: &str, text: Option<&str>) -> Result<Option<Regex>, ScmError> {
+fn expression(field: &str, text: Option<&str>) -> Result<Option<Regexp>, ScmError> {
     let compile = |text| {
-        Regex::new(text)
+        Regexp::parse(text)
             .map_err(|error| ScmError::invalid(format!("error compiling {field} regexp {text:?}: {error}")))
     };
     text.map(compile).transpose()
 }
 
-fn matches(expression: &Option<Regex>, text: &str) -> bool {
+fn matches(expression: &Option<Regexp>, text: &str) -> bool {
     expression.as_ref().is_none_or(|expression| expression.is_match(text))
 }

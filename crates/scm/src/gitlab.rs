@@ -1,7 +1,5 @@
 //! GitLab.
 
-use std::collections::HashSet;
-
 use baton_api::pull_request::PullRequestGitlab;
 use baton_api::scm::ScmGitlab;
 use reqwest::Url;
@@ -90,13 +88,11 @@ impl RepositoryHost for Group<'_> {
     async fn repositories(&self) -> Result<Vec<Repository>, ScmError> {
         let mut projects = self.projects(None).await?;
         if self.spec.include_archived_repos {
-            // Whether the plain list has them depends on GitLab's version.
+            // Whether the plain list has them depends on GitLab's version; what is listed twice is taken once.
             projects.extend(self.projects(Some("true")).await?);
         } else {
             projects.retain(|project| project.archived != Some(true));
         }
-        let mut seen = HashSet::new();
-        projects.retain(|project| seen.insert(project.id));
         Ok(projects.into_iter().map(|project| self.repository(project)).collect())
     }
 

@@ -97,7 +97,7 @@ pub(super) fn refusal(
         | StatusCode::FORBIDDEN
         | StatusCode::NON_AUTHORITATIVE_INFORMATION
         | StatusCode::PROXY_AUTHENTICATION_REQUIRED => Kind::Unauthorized,
-        StatusCode::NOT_FOUND | StatusCode::GONE => Kind::NotFound,
+        StatusCode::NOT_FOUND => Kind::NotFound,
         _ if status.is_server_error() => Kind::Network,
         _ => Kind::Protocol,
     };

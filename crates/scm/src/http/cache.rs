@@ -64,3 +64,56 @@ impl Cache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn url(number: usize) -> Url {
+        Url::parse(&format!("https://git.example.com/{number}")).expect("it is a URL")
+    }
+
+    fn put(cache: &Cache, number: usize, size: usize) {
+        let answer = Answer::new(String::new(), &HeaderMap::new(), Bytes::from(vec![b'x'; size]));
+        cache.put(Identity::default(), &url(number), HeaderValue::from_static("\"1\""), &answer);
+    }
+
+    fn knows(cache: &Cache, number: usize) -> bool {
+        cache.get(Identity::default(), &url(number)).is_some()
+    }
+
+    #[test]
+    fn the_oldest_answers_make_room() {
+        let cache = Cache::new(20_000);
+        for number in 0..40 {
+            put(&cache, number, 1_000);
+            let kept = cache.kept.lock();
+            assert!(kept.bytes <= 20_000 && kept.order.len() == kept.answers.len());
+        }
+        assert!(!knows(&cache, 0) && knows(&cache, 39) && knows(&cache, 30));
+    }
+
+    #[test]
+    fn an_answer_kept_anew_takes_its_room_once() {
+        let cache = Cache::new(20_000);
+        put(&cache, 1, 2_000);
+        let before = cache.kept.lock().bytes;
+        for _ in 0..100 {
+            put(&cache, 1, 2_000);
+        }
+        assert_eq!(cache.kept.lock().bytes, before);
+        put(&cache, 1, 100);
+        assert_eq!(cache.kept.lock().bytes, before - 1_900);
+    }
+
+    #[test]
+    fn a_large_answer_is_not_kept() {
+        let cache = Cache::new(20_000);
+        put(&cache, 1, 100);
+        put(&cache, 2, 5_000);
+        assert!(knows(&cache, 1) && !knows(&cache, 2));
+    }
+}

@@ -114,3 +114,106 @@ fn is_secondary(body: &[u8]) -> bool {
         || head.contains("secondary-rate-limits")
         || head.contains("abuse detection")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn rate(status: u16, headers: &[(&'static str, &str)]) -> Rate {
+        rate_with_body(status, headers, "")
+    }
+
+    fn rate_with_body(status: u16, headers: &[(&'static str, &str)], body: &str) -> Rate {
+        let status = StatusCode::from_u16(status).expect("it is a status");
+        let header = |(name, value): &(&'static str, &str)| {
+            let name = reqwest::header::HeaderName::from_static(name);
+            (name, value.parse().expect("it is a header"))
+        };
+        read(status, &headers.iter().map(header).collect(), body.as_bytes(), Dialect::Plain, NOW)
+    }
+
+    fn refused(seconds: i64) -> Rate {
+        Rate::Refused(Timestamp::from_second(NOW.as_second() + seconds).expect("it is a time"))
+    }
+
+    #[test]
+    fn waits_are_read_as_hosts_write_them() {
+        assert_eq!(rate(429, &[]), refused(60));
+        assert_eq!(rate(429, &[("retry-after", "7")]), refused(7));
+        assert_eq!(rate(429, &[("retry-after", "Fri, 15 Jan 2027 08:01:40 GMT")]), refused(100));
+        assert_eq!(
+            rate(429, &[("ratelimit-remaining", "0"), ("ratelimit-reset", "1800000090")]),
+            refused(90)
+        );
+        assert_eq!(
+            rate(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800000030")]),
+            refused(30)
+        );
+        assert_eq!(rate(403, &[("retry-after", "5")]), refused(5));
+        assert_eq!(rate(503, &[("retry-after", "5")]), refused(5));
+        assert_eq!(
+            rate_with_body(403, &[], r#"{"message":"You have exceeded a secondary rate limit"}"#),
+            refused(60)
+        );
+        assert_eq!(
+            rate(429, &[("x-ratelimit-remaining", "12"), ("x-ratelimit-reset", "1800000900")]),
+            refused(60)
+        );
+        assert_eq!(rate(429, &[("ratelimit-reset", "45")]), refused(45));
+    }
+
+    #[test]
+    fn waits_that_make_no_sense_are_bounded() {
+        let longest = i64::try_from(LONGEST.as_secs()).expect("it is short");
+        assert_eq!(rate(429, &[("retry-after", "4294967295")]), refused(longest));
+        assert_eq!(rate(429, &[("retry-after", "99999999999999999999")]), refused(60));
+        assert_eq!(rate(429, &[("retry-after", "soon")]), refused(60));
+        assert_eq!(rate(429, &[("retry-after", "0")]), refused(1));
+        assert_eq!(rate(429, &[("ratelimit-reset", "9223372036854775807")]), refused(60));
+        assert_eq!(rate(429, &[("retry-after", "Fri, 15 Jan 1999 08:00:00 GMT")]), refused(1));
+    }
+
+    #[test]
+    fn other_answers_say_nothing_about_a_limit() {
+        assert_eq!(rate(403, &[("x-ratelimit-remaining", "12")]), Rate::Free);
+        assert_eq!(rate(404, &[("retry-after", "5")]), Rate::Free);
+        assert_eq!(rate(503, &[]), Rate::Free);
+        assert_eq!(rate(200, &[("x-ratelimit-remaining", "0")]), Rate::Free);
+        assert_eq!(
+            rate(200, &[("x-ratelimit-remaining", "1"), ("x-ratelimit-reset", "1800000090")]),
+            Rate::Free
+        );
+        assert_eq!(
+            rate(200, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1799999999")]),
+            Rate::Free
+        );
+    }
+
+    #[test]
+    fn the_last_answer_allowed_counts_and_ends_the_round() {
+        let headers = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800000090")];
+        assert_eq!(rate(200, &headers).until().map(Timestamp::as_second), Some(1_800_000_090));
+        assert!(matches!(rate(200, &headers), Rate::Exhausted(_)));
+        let map = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800000090")];
+        let map = map.map(|(name, value)| {
+            (reqwest::header::HeaderName::from_static(name), reqwest::header::HeaderValue::from_static(value))
+        });
+        let answer = read(StatusCode::OK, &map.into_iter().collect(), b"", Dialect::Azure, NOW);
+        assert_eq!(answer, Rate::Free);
+    }
+
+    #[test]
+    fn a_host_is_left_alone_until_its_time_and_no_longer() {
+        let rates = Rates::default();
+        let (one, two) = (Identity::default(), [1; 32]);
+        rates.block("host", one, NOW + Duration::from_secs(10), NOW);
+        assert!(rates.blocked("host", one, NOW + Duration::from_secs(9)).is_some());
+        assert!(rates.blocked("host", one, NOW + Duration::from_secs(10)).is_none());
+        assert!(rates.blocked("host", two, NOW).is_none());
+        assert!(rates.blocked("other", one, NOW).is_none());
+        rates.block("other", one, NOW + Duration::from_secs(30), NOW + Duration::from_secs(20));
+        assert_eq!(rates.0.lock().len(), 1);
+    }
+}

@@ -45,6 +45,15 @@ pub(crate) struct Row {
     /// The connection ends after so many bytes of the body.
     #[serde(default)]
     pub(crate) cut: Option<usize>,
+    /// It answers so often; then another row does.
+    #[serde(default)]
+    pub(crate) at_most: Option<usize>,
+    /// The body is sent over and over, without a length.
+    #[serde(default)]
+    pub(crate) endless: bool,
+    /// It never answers.
+    #[serde(default)]
+    pub(crate) silent: bool,
     /// How often it must be asked for; at least once if not said. 0 for rows that only other clients need.
     #[serde(default)]
     pub(crate) times: Option<usize>,
@@ -91,6 +100,21 @@ impl Row {
 
     pub(crate) fn text(mut self, text: &str) -> Row {
         self.text = Some(text.into());
+        self
+    }
+
+    pub(crate) fn at_most(mut self, times: usize) -> Row {
+        self.at_most = Some(times);
+        self
+    }
+
+    pub(crate) fn endless(mut self) -> Row {
+        self.endless = true;
+        self
+    }
+
+    pub(crate) fn silent(mut self) -> Row {
+        self.silent = true;
         self
     }
 
@@ -175,32 +199,43 @@ impl Host {
 }
 
 async fn serve(State(seen): State<Arc<Mutex<Seen>>>, request: Request) -> Response<Body> {
-    let path = canonical(request.uri().path());
-    let query = parameters(request.uri().query().unwrap_or_default());
-    let name = format!("{} {}", request.method(), request.uri());
-    let mut seen = seen.lock();
-    seen.requests.push((name.clone(), request.headers().clone()));
-    let fits = |row: &Row| {
-        row.method == request.method().as_str()
-            && row.path == path
-            && row.query.iter().all(|(key, value)| query.get(key) == Some(value))
-            && !row.without.iter().any(|key| query.contains_key(key))
-    };
-    let best = (0..seen.rows.len())
-        .filter(|index| fits(&seen.rows[*index]))
-        .max_by_key(|index| (seen.rows[*index].query.len(), std::cmp::Reverse(*index)));
-    let Some(index) = best else {
-        seen.unknown.push(format!("{name}: not in the table"));
-        return answer(501, Body::from("{}"));
-    };
-    let row = seen.rows[index].clone();
-    for (header, value) in &row.headers {
-        if request.headers().get(header).and_then(|value| value.to_str().ok()) != Some(value) {
-            return answer(401, Body::from(r#"{"message":"Requires authentication"}"#));
-        }
+    match seen.lock().choose(&request) {
+        Ok(row) if !row.silent => return reply(&row, request.headers()),
+        Ok(_) => {}
+        Err((status, text)) => return answer(status, Body::from(text)),
     }
-    seen.times[index] += 1;
-    reply(&row, request.headers())
+    std::future::pending().await
+}
+
+impl Seen {
+    fn choose(&mut self, request: &Request) -> Result<Row, (u16, &'static str)> {
+        let path = canonical(request.uri().path());
+        let query = parameters(request.uri().query().unwrap_or_default());
+        let name = format!("{} {}", request.method(), request.uri());
+        self.requests.push((name.clone(), request.headers().clone()));
+        let fits = |(row, times): (&Row, &usize)| {
+            row.method == request.method().as_str()
+                && row.path == path
+                && row.query.iter().all(|(key, value)| query.get(key) == Some(value))
+                && !row.without.iter().any(|key| query.contains_key(key))
+                && row.at_most.is_none_or(|most| *times < most)
+        };
+        let best = (0..self.rows.len())
+            .filter(|index| fits((&self.rows[*index], &self.times[*index])))
+            .max_by_key(|index| (self.rows[*index].query.len(), std::cmp::Reverse(*index)));
+        let Some(index) = best else {
+            self.unknown.push(format!("{name}: not in the table"));
+            return Err((501, "{}"));
+        };
+        let row = self.rows[index].clone();
+        for (header, value) in &row.headers {
+            if request.headers().get(header).and_then(|value| value.to_str().ok()) != Some(value) {
+                return Err((401, r#"{"message":"Requires authentication"}"#));
+            }
+        }
+        self.times[index] += 1;
+        Ok(row)
+    }
 }
 
 fn reply(row: &Row, asked: &HeaderMap) -> Response<Body> {
@@ -220,6 +255,7 @@ fn reply(row: &Row, asked: &HeaderMap) -> Response<Body> {
             response.headers_mut().insert("content-length", length);
             response
         }
+        None if row.endless => answer(row.status, endless_body(&text)),
         None => answer(row.status, Body::from(text)),
     };
     for (name, value) in &row.reply {
@@ -233,6 +269,11 @@ fn cut_body(text: &str, after: usize) -> Body {
     let head = Bytes::copy_from_slice(&text.as_bytes()[..after.min(text.len())]);
     let parts = [Ok(head), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))];
     Body::from_stream(futures::stream::iter(parts))
+}
+
+fn endless_body(text: &str) -> Body {
+    let text = Bytes::copy_from_slice(text.as_bytes());
+    Body::from_stream(futures::stream::repeat_with(move || Ok::<_, std::io::Error>(text.clone())))
 }
 
 fn answer(status: u16, body: Body) -> Response<Body> {
