@@ -125,7 +125,7 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
 }
 
 /// Text in quotes as Go's `time` writes it: bytes outside printable ASCII in hexadecimal.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for char in text.chars() {
         match char {

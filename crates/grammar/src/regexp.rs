@@ -27,6 +27,7 @@ pub struct Regexp {
     names: Vec<Option<String>>,
     /// Written with no character at all.
     is_empty: bool,
+    size: u64,
 }
 
 /// Why a text is no regular expression, in Go's words.
@@ -46,10 +47,26 @@ impl Error {
     }
 }
 
-/// A result would be longer than was asked for.
+/// What may be done to find or replace every match. A search looks at each byte once, but there is a search for every
+/// match, so all of them together may look at the text as often as it has bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Bytes that may be looked at still, each counted by the size of the expression.
+    pub bytes: u64,
+    /// The longest result.
+    pub longest: usize,
+}
+
+/// More work than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("result is longer than {0} bytes")]
-pub struct TooLong(pub usize);
+pub enum Exhausted {
+    /// A result would be longer than allowed.
+    #[error("result is longer than {0} bytes")]
+    Length(usize),
+    /// The expression looks at the text too often.
+    #[error("the expression takes too long")]
+    Bytes,
+}
 
 impl Regexp {
     /// Compiles an expression.
@@ -68,7 +85,10 @@ impl Regexp {
             .nest_limit(translate::MAX_DEPTH as u32 * 5)
             .build();
         match compiled {
-            Ok(regex) => Ok(Regexp { regex, names: translation.names, is_empty: text.is_empty() }),
+            Ok(regex) => {
+                let is_empty = text.is_empty();
+                Ok(Regexp { regex, names: translation.names, is_empty, size: translation.size })
+            }
             Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
             Err(_) => match classes::unknown(&translation.unicode_classes) {
                 Some(class) => Err(Error::new("invalid character class range", class)),
@@ -77,19 +97,19 @@ impl Regexp {
         }
     }
 
+    /// How large the expression is: about how often a byte of a text may be looked at in one search.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Whether the text holds a match.
     pub fn is_match(&self, text: &str) -> bool {
-        self.matches(text).next().is_some()
+        self.find(text).is_some()
     }
 
     /// The leftmost match.
     pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         self.matches(text).next().map(|(start, end)| &text[start..end])
-    }
-
-    /// The first `limit` matches that do not overlap.
-    pub fn find_all<'t>(&self, text: &'t str, limit: usize) -> Vec<&'t str> {
-        self.matches(text).take(limit).map(|(start, end)| &text[start..end]).collect()
     }
 
     /// The groups of the leftmost match, the whole match first; `None` for a group that took no part.
@@ -103,13 +123,37 @@ impl Regexp {
         self.names.iter().map(Option::as_deref)
     }
 
+    /// The first `limit` matches that do not overlap.
+    ///
+    /// # Errors
+    /// When this takes more work than allowed.
+    pub fn find_all<'t>(
+        &self,
+        text: &'t str,
+        limit: usize,
+        work: &mut Work,
+    ) -> Result<Vec<&'t str>, Exhausted> {
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.search(text.len(), work)?;
+        }
+        for (start, end) in self.matches(text).take(limit) {
+            found.push(&text[start..end]);
+            if found.len() < limit {
+                self.search(text.len() - end, work)?;
+            }
+        }
+        Ok(found)
+    }
+
     /// The text with every match replaced, `$1`, `$name` and `${name}` in the template standing for groups.
     ///
     /// # Errors
-    /// When the result would be longer than `longest` bytes.
-    pub fn replace_all(&self, text: &str, template: &str, longest: usize) -> Result<String, TooLong> {
+    /// When this takes more work than allowed.
+    pub fn replace_all(&self, text: &str, template: &str, work: &mut Work) -> Result<String, Exhausted> {
         let pieces = expand::pieces(template, &self.names);
-        self.replaced(text, longest, |out, captures| {
+        let longest = work.longest;
+        self.replaced(text, work, |out, captures| {
             for piece in &pieces {
                 match piece {
                     expand::Piece::Text(piece) => out.push_str(piece),
@@ -118,7 +162,7 @@ impl Regexp {
                         out.push_str(group.map_or("", |group| &text[group.range()]));
                     }
                 }
-                // Checked a piece at a time: a template of many groups outgrows any limit within one match.
+                // A template of many groups outgrows any limit within one match.
                 if out.len() > longest {
                     return;
                 }
@@ -129,47 +173,58 @@ impl Regexp {
     /// The text with every match replaced by another text as it stands.
     ///
     /// # Errors
-    /// When the result would be longer than `longest` bytes.
+    /// When this takes more work than allowed.
     pub fn replace_all_literal(
         &self,
         text: &str,
         replacement: &str,
-        longest: usize,
-    ) -> Result<String, TooLong> {
-        self.replaced(text, longest, |out, _| out.push_str(replacement))
+        work: &mut Work,
+    ) -> Result<String, Exhausted> {
+        self.replaced(text, work, |out, _| out.push_str(replacement))
     }
 
     fn replaced(
         &self,
         text: &str,
-        longest: usize,
+        work: &mut Work,
         replace: impl Fn(&mut String, &regex::bytes::Captures<'_>),
-    ) -> Result<String, TooLong> {
+    ) -> Result<String, Exhausted> {
+        let fitting = |out: &str| match out.len() > work.longest {
+            true => Err(Exhausted::Length(work.longest)),
+            false => Ok(()),
+        };
+        let mut left = *work;
         let mut out = String::new();
         let mut copied = 0;
+        self.search(text.len(), &mut left)?;
         for captures in self.captures_iter(text) {
             let Some(whole) = captures.get(0) else { continue };
             out.push_str(&text[copied..whole.start()]);
             copied = whole.end();
             replace(&mut out, &captures);
-            if out.len() > longest {
-                return Err(TooLong(longest));
-            }
+            fitting(&out)?;
+            self.search(text.len() - copied, &mut left)?;
         }
         out.push_str(&text[copied..]);
-        if out.len() > longest { Err(TooLong(longest)) } else { Ok(out) }
+        fitting(&out)?;
+        *work = left;
+        Ok(out)
     }
 
     /// The texts between matches: at most `limit` of them, the last with all that is left.
-    pub fn split<'t>(&self, text: &'t str, limit: usize) -> Vec<&'t str> {
+    ///
+    /// # Errors
+    /// When this takes more work than allowed.
+    pub fn split<'t>(&self, text: &'t str, limit: usize, work: &mut Work) -> Result<Vec<&'t str>, Exhausted> {
         if limit == 0 {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         if text.is_empty() && !self.is_empty {
-            return vec![""];
+            return Ok(vec![""]);
         }
         let mut parts = Vec::new();
         let (mut begin, mut end) = (0, 0);
+        self.search(text.len(), work)?;
         for (start, stop) in self.matches(text) {
             if parts.len() + 1 == limit {
                 break;
@@ -180,11 +235,20 @@ impl Regexp {
                 parts.push(&text[begin..end]);
             }
             begin = stop;
+            self.search(text.len() - stop, work)?;
         }
         if end != text.len() {
             parts.push(&text[begin..]);
         }
-        parts
+        Ok(parts)
+    }
+
+    /// Takes a search of so many bytes off the work allowed.
+    fn search(&self, bytes: usize, work: &mut Work) -> Result<(), Exhausted> {
+        // Small expressions run as fast as the machine reads; large ones may fall back to trying every part.
+        let cost = (bytes as u64).saturating_mul(1 + self.size / 64);
+        work.bytes = work.bytes.checked_sub(cost).ok_or(Exhausted::Bytes)?;
+        Ok(())
     }
 
     /// Where the matches are, on boundaries of characters.

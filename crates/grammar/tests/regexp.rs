@@ -1,12 +1,14 @@
 //! Regular expressions against goldens made by Go 1.26's `regexp`, and properties.
 
-use baton_grammar::regexp::{Regexp, TooLong, quote_meta};
+use baton_grammar::regexp::{Exhausted, Regexp, Work, quote_meta};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn goldens() -> Value {
     serde_json::from_str(include_str!("goldens/regexp.json")).expect("goldens are JSON")
 }
+
+const ENOUGH: Work = Work { bytes: 1 << 20, longest: 1000 };
 
 fn text<'v>(case: &'v Value, key: &str) -> &'v str {
     case[key].as_str().expect("a case has texts")
@@ -26,9 +28,9 @@ fn every_expression_matches_as_in_go() {
         let here = match Regexp::parse(expression) {
             Ok(regexp) => json!({
                 "text": expression,
-                "all": texts.iter().map(|text| regexp.find_all(text, usize::MAX)).collect::<Vec<_>>(),
-                "split": texts.iter().map(|text| regexp.split(text, usize::MAX)).collect::<Vec<_>>(),
-                "replaced": texts.iter().map(|text| regexp.replace_all(text, "<$0>", 1000)).collect::<Result<Vec<_>, _>>().expect("short"),
+                "all": texts.iter().map(|text| regexp.find_all(text, usize::MAX, &mut ENOUGH.clone()).expect("short")).collect::<Vec<_>>(),
+                "split": texts.iter().map(|text| regexp.split(text, usize::MAX, &mut ENOUGH.clone()).expect("short")).collect::<Vec<_>>(),
+                "replaced": texts.iter().map(|text| regexp.replace_all(text, "<$0>", &mut ENOUGH.clone())).collect::<Result<Vec<_>, _>>().expect("short"),
                 "names": regexp.names().map(Option::unwrap_or_default).collect::<Vec<_>>(),
             }),
             Err(error) => json!({"text": expression, "error": error.to_string()}),
@@ -45,9 +47,13 @@ fn replacements_are_expanded_as_in_go() {
     for case in list(&goldens()["templates"]) {
         let regexp = Regexp::parse(text(case, "text")).expect("the goldens say so");
         let (on, template) = (text(case, "on"), text(case, "template"));
-        assert_eq!(regexp.replace_all(on, template, 1000).as_deref(), Ok(text(case, "replaced")), "{case}");
         assert_eq!(
-            regexp.replace_all_literal(on, template, 1000).as_deref(),
+            regexp.replace_all(on, template, &mut ENOUGH.clone()).as_deref(),
+            Ok(text(case, "replaced")),
+            "{case}"
+        );
+        assert_eq!(
+            regexp.replace_all_literal(on, template, &mut ENOUGH.clone()).as_deref(),
             Ok(text(case, "literal")),
             "{case}"
         );
@@ -59,7 +65,9 @@ fn texts_are_split_as_in_go() {
     for case in list(&goldens()["splits"]) {
         let regexp = Regexp::parse(text(case, "text")).expect("the goldens say so");
         let limit = case["limit"].as_i64().expect("a case has a limit");
-        let parts = regexp.split(text(case, "on"), usize::try_from(limit).unwrap_or(usize::MAX));
+        let parts = regexp
+            .split(text(case, "on"), usize::try_from(limit).unwrap_or(usize::MAX), &mut ENOUGH.clone())
+            .expect("short");
         let parts = if limit == 0 { Value::Null } else { json!(parts) };
         assert_eq!(parts, case["parts"], "{case}");
     }
@@ -93,8 +101,16 @@ fn large_expressions_and_results_are_refused() {
     let deepest = format!("{}a{}", "(?:(?i:b*".repeat(50), ")*)*".repeat(50));
     assert!(Regexp::parse(&deepest).expect("just within the limits").is_match("bA"));
     let regexp = Regexp::parse("a").expect("an expression");
-    assert_eq!(regexp.replace_all(&"a".repeat(100), "$0$0", 150), Err(TooLong(150)));
-    assert_eq!(regexp.replace_all_literal("aaa", "xx", 5), Err(TooLong(5)));
+    let mut short = Work { bytes: 10_000, longest: 150 };
+    assert_eq!(regexp.replace_all(&"a".repeat(100), "$0$0", &mut short), Err(Exhausted::Length(150)));
+    assert_eq!(regexp.replace_all_literal(&"a".repeat(80), "xx", &mut short), Err(Exhausted::Length(150)));
+    // Every search but the last runs to the end of the text.
+    let again_and_again = Regexp::parse(".*[^A-Z]|[A-Z]").expect("an expression");
+    let text = "A".repeat(1_000);
+    let mut little = Work { bytes: 100_000, longest: 1_000 };
+    assert_eq!(again_and_again.find_all(&text, usize::MAX, &mut little), Err(Exhausted::Bytes));
+    let large = Regexp::parse("(a?b{0,500}){2}").expect("an expression");
+    assert!(large.size() >= 1_000, "{}", large.size());
 }
 
 proptest! {
@@ -109,9 +125,10 @@ proptest! {
             if let Ok(regexp) = Regexp::parse(expression) {
                 regexp.is_match(&on);
                 regexp.captures(&on);
-                let parts = regexp.split(&on, usize::MAX);
+                let parts = regexp.split(&on, usize::MAX, &mut ENOUGH.clone()).unwrap_or_default();
                 prop_assert!(parts.iter().map(|part| part.len()).sum::<usize>() <= on.len());
-                if let Ok(replaced) = regexp.replace_all(&on, &template, 64) {
+                let mut short = Work { bytes: 10_000, longest: 64 };
+                if let Ok(replaced) = regexp.replace_all(&on, &template, &mut short) {
                     prop_assert!(replaced.len() <= 64);
                 }
             }

@@ -28,6 +28,11 @@ impl Budget {
         self.limits
     }
 
+    /// The steps left.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Pays a step.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<(), String> {
@@ -45,8 +50,9 @@ impl Budget {
         self.pay(1 + count.saturating_mul(BYTES_PER_VALUE) as u64 / BYTES_PER_STEP)
     }
 
+    /// Pays so many steps.
     #[inline]
-    fn pay(&mut self, steps: u64) -> Result<(), String> {
+    pub(crate) fn pay(&mut self, steps: u64) -> Result<(), String> {
         match self.left.checked_sub(steps) {
             Some(left) => {
                 self.left = left;

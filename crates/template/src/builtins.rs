@@ -161,13 +161,13 @@ fn incompatible(left: &Value, right: &Value) -> String {
 }
 
 fn less(left: &Value, right: &Value) -> Result<bool, String> {
+    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
+        return Ok(left < right);
+    }
     for side in [left, right] {
         if matches!(side, Value::Nil | Value::List(_) | Value::Map(_) | Value::Object(_)) {
             return Err("invalid type for comparison".to_owned());
         }
-    }
-    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
-        return Ok(left < right);
     }
     match (left, right) {
         (Value::Float(left), Value::Float(right)) => Ok(left < right),

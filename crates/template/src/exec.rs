@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use crate::MissingKey;
 use crate::ast::{Branch, Command, Expr, Number, Operand, Pipe, Stmt, Tree};
 use crate::budget::Budget;
+use crate::execution::Execution;
 use crate::function::{Body, Context, Function, Param};
 use crate::object::Member;
 use crate::print;
 use crate::quote::quoted;
 use crate::value::{Items, Value};
-use crate::{Limits, MissingKey};
 
 /// A template that could not be executed; the text names template, line, column and the expression at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +53,7 @@ pub(crate) fn execute(
     root: &Tree,
     source: &str,
     data: &Value,
-    missing_key: MissingKey,
-    limits: Limits,
+    execution: &Execution<'_>,
 ) -> std::result::Result<String, ExecError> {
     let dot = Held::plain(data.clone()).flattened();
     let mut exec = Exec {
@@ -61,8 +61,9 @@ pub(crate) fn execute(
         source,
         root: &root.name,
         tree: root,
-        missing_key,
-        budget: Budget::new(limits),
+        execution,
+        missing_key: execution.missing_key,
+        budget: Budget::new(execution.limits),
         out: String::new(),
         variables: vec![("$", dot.clone())],
         depth: 0,
@@ -77,6 +78,7 @@ struct Exec<'a> {
     source: &'a str,
     root: &'a str,
     tree: &'a Tree,
+    execution: &'a Execution<'a>,
     missing_key: MissingKey,
     budget: Budget,
     out: String,
@@ -93,8 +95,6 @@ struct Args<'a, 'v> {
 }
 
 impl Args<'_, '_> {
-    const NONE: Args<'static, 'static> = Args { call: &[], dot: &Held::NONE, last: None };
-
     fn count(&self) -> usize {
         self.call.len().saturating_sub(1) + usize::from(self.last.is_some())
     }
@@ -355,6 +355,7 @@ impl<'a> Exec<'a> {
     /// An operand by itself, where nothing is known about the type wanted.
     fn operand(&mut self, operand: &'a Operand, dot: &Held) -> Result<Held> {
         self.at = At::Operand(operand);
+        let none = Args { call: std::slice::from_ref(operand), dot, last: None };
         Ok(match &operand.expr {
             Expr::Dot => dot.clone(),
             Expr::Nil => Held::NONE,
@@ -364,14 +365,14 @@ impl<'a> Exec<'a> {
                 Some(value) => Held::plain(value),
                 None => return Err(self.fail(format_args!("{} overflows int", number.text))),
             },
-            Expr::Field(names) => self.fields(dot.clone(), names, &Args::NONE)?,
+            Expr::Field(names) => self.fields(dot.clone(), names, &none)?,
             Expr::Variable(name, names) => {
                 let value = self.variable(name);
-                self.fields(value, names, &Args::NONE)?
+                self.fields(value, names, &none)?
             }
             Expr::Chain(inner, names) => {
                 let value = self.chained(inner, dot)?;
-                self.fields(value, names, &Args::NONE)?
+                self.fields(value, names, &none)?
             }
             Expr::Function(function) => self.call(function, std::slice::from_ref(operand), dot, None)?,
             Expr::Pipe(pipe) => self.pipe(pipe, dot)?,
@@ -392,7 +393,8 @@ impl<'a> Exec<'a> {
             return Ok(value);
         };
         for name in inner {
-            value = self.field(value, name, &Args::NONE)?;
+            let none = Args { call: args.call.get(..1).unwrap_or_default(), dot: args.dot, last: None };
+            value = self.field(value, name, &none)?;
         }
         self.field(value, last, args)
     }
@@ -441,10 +443,11 @@ impl<'a> Exec<'a> {
 
     fn method(&mut self, receiver: &Held, method: &'static Function, args: &Args<'a, '_>) -> Result<Held> {
         self.step()?;
+        let at = args.call.first().map_or(self.at, At::Operand);
         self.check_count(method, args)?;
         let mut values = vec![receiver.value.clone().unwrap_or_default()];
         self.arguments(method, args, &mut values)?;
-        self.apply(method, args.call, &values)
+        self.apply(method, at, &values)
     }
 
     fn call(
@@ -466,7 +469,7 @@ impl<'a> Exec<'a> {
         }
         let mut values = Vec::with_capacity(args.count());
         self.arguments(function, &args, &mut values)?;
-        self.apply(function, call, &values)
+        self.apply(function, At::Call(call), &values)
     }
 
     fn check_count(&mut self, function: &Function, args: &Args<'a, '_>) -> Result<()> {
@@ -494,18 +497,20 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    fn apply(&mut self, function: &'static Function, call: &'a [Operand], values: &[Value]) -> Result<Held> {
+    fn apply(&mut self, function: &'static Function, at: At<'a>, values: &[Value]) -> Result<Held> {
         let outcome = self.paid(values).and_then(|()| {
             let value = match function.body {
                 Body::Call(body) => body(values)?,
-                Body::With(body) => body(&mut Context { budget: &mut self.budget }, values)?,
+                Body::With(body) => {
+                    body(&mut Context { budget: &mut self.budget, execution: self.execution }, values)?
+                }
                 Body::And | Body::Or | Body::CallValue => Value::Nil,
             };
             self.budget.bytes(size(&value))?;
             Ok(value)
         });
         outcome.map(Held::plain).map_err(|error| {
-            self.at = At::Call(call);
+            self.at = at;
             self.fail(format_args!("error calling {}: {error}", function.name))
         })
     }
@@ -567,6 +572,9 @@ impl<'a> Exec<'a> {
             }
             (Expr::Number(Number { int: Some(int), .. }), Param::Int) => return Ok(Value::Int(*int)),
             (Expr::Number(Number { int: Some(int), .. }), Param::Int64) => return Ok(Value::Int64(*int)),
+            (Expr::Number(Number { int: Some(int), .. }), Param::Uint32) if *int >= 0 => {
+                return Ok(Value::Int64(*int));
+            }
             (Expr::Number(Number { float: Some(float), .. }), Param::Float) => {
                 return Ok(Value::Float(*float));
             }

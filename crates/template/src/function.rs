@@ -1,6 +1,9 @@
 //! What a function a template can call looks like.
 
+use jiff::Zoned;
+
 use crate::budget::Budget;
+use crate::execution::Execution;
 use crate::value::{Items, Value};
 
 /// A function: its name, what it takes, and what it does.
@@ -21,6 +24,8 @@ pub(crate) enum Param {
     Int,
     #[allow(dead_code, reason = "for methods of times and versions")]
     Int64,
+    /// Go's `uint32`, of which a template has literals only.
+    Uint32,
     Float,
     Bool,
     /// A map to any values; nil where there is no value.
@@ -29,7 +34,6 @@ pub(crate) enum Param {
     #[allow(dead_code, reason = "for functions that make certificates")]
     List,
     /// An object of the type Go calls so.
-    #[allow(dead_code, reason = "for functions that take times and certificates")]
     Object(&'static str),
 }
 
@@ -41,6 +45,7 @@ impl Param {
             Param::Str => "string",
             Param::Int => "int",
             Param::Int64 => "int64",
+            Param::Uint32 => "uint32",
             Param::Float => "float64",
             Param::Bool => "bool",
             Param::Map => "map[string]interface {}",
@@ -53,6 +58,7 @@ impl Param {
     pub(crate) fn literal_name(self) -> &'static str {
         match self {
             Param::Int | Param::Int64 => "integer",
+            Param::Uint32 => "unsigned integer",
             Param::Float => "float",
             other => other.type_name(),
         }
@@ -65,6 +71,7 @@ impl Param {
             Param::Str => matches!(value, Value::Str(_)),
             Param::Int => matches!(value, Value::Int(_)),
             Param::Int64 => matches!(value, Value::Int64(_)),
+            Param::Uint32 => false,
             Param::Float => matches!(value, Value::Float(_)),
             Param::Bool => matches!(value, Value::Bool(_)),
             Param::Map => matches!(value, Value::Map(map) if !map.strings),
@@ -109,4 +116,17 @@ pub(crate) enum Body {
 /// What a function may use besides its arguments.
 pub(crate) struct Context<'a> {
     pub(crate) budget: &'a mut Budget,
+    pub(crate) execution: &'a Execution<'a>,
+}
+
+impl Context<'_> {
+    /// The time it is.
+    pub(crate) fn now(&self) -> Result<&Zoned, String> {
+        self.execution.now.ok_or_else(|| "there is no clock here".to_owned())
+    }
+
+    /// Fills bytes that nobody can foretell.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Result<(), String> {
+        self.execution.entropy.ok_or_else(|| "there is no randomness here".to_owned())?.fill(bytes)
+    }
 }

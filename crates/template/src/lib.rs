@@ -16,6 +16,7 @@ mod budget;
 mod builtins;
 mod deep;
 mod exec;
+mod execution;
 mod float;
 mod function;
 mod lex;
@@ -31,6 +32,7 @@ mod value;
 mod verbs;
 
 pub use exec::ExecError;
+pub use execution::{Entropy, Execution, SeededEntropy, SystemEntropy};
 pub use object::Object;
 pub use parse::ParseError;
 pub use template::{Limits, MissingKey, Template, UnknownOption};

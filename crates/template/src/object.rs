@@ -27,6 +27,11 @@ pub(crate) trait Thing: Any + Send + Sync {
         true
     }
 
+    /// The number it is, for types Go makes of an integer.
+    fn integer(&self) -> Option<i64> {
+        None
+    }
+
     /// The field or method of a name.
     fn member(&self, name: &str) -> Option<Member>;
 
@@ -40,16 +45,14 @@ pub(crate) trait Thing: Any + Send + Sync {
 /// What an object has under a name.
 pub(crate) enum Member {
     /// A value that is there.
-    #[allow(dead_code, reason = "the types that have fields come with the functions that make them")]
+    #[allow(dead_code, reason = "for certificates")]
     Field(Value),
     /// A function that is called with the object before its other arguments; its `params` tell the others only.
-    #[allow(dead_code, reason = "the types that have methods come with the functions that make them")]
     Method(&'static Function),
 }
 
 impl Object {
     /// An object of any type.
-    #[allow(dead_code, reason = "the types come with the functions that make them")]
     pub(crate) fn new(thing: impl Thing) -> Object {
         Object(Arc::new(thing))
     }
@@ -60,7 +63,6 @@ impl Object {
     }
 
     /// The object if it is of the type.
-    #[allow(dead_code, reason = "the types come with the functions that make them")]
     pub(crate) fn downcast<T: Thing>(&self) -> Option<&T> {
         let any: &dyn Any = &*self.0;
         any.downcast_ref()

@@ -1,17 +1,27 @@
 //! Functions beyond Go's own: sprig's, and those Argo CD adds.
 
+mod base32;
+mod ciphers;
+mod dates;
 mod decimal;
 mod defaults;
 mod dicts;
+mod digests;
 mod encodings;
 mod json;
 mod json_text;
+mod letters;
 mod lists;
 mod math;
 mod names;
 mod paths;
+mod random;
+mod regexes;
 mod strings;
 mod types;
+mod urls;
+mod versions;
+mod words;
 mod yaml;
 
 use crate::function::{Body, Context, Function, Param};
@@ -37,6 +47,15 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
         encodings::FUNCTIONS,
         json::FUNCTIONS,
         paths::FUNCTIONS,
+        words::FUNCTIONS,
+        regexes::FUNCTIONS,
+        versions::FUNCTIONS,
+        dates::FUNCTIONS,
+        random::FUNCTIONS,
+        digests::FUNCTIONS,
+        ciphers::FUNCTIONS,
+        base32::FUNCTIONS,
+        urls::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ast::Tree;
 use crate::exec::{self, ExecError};
+use crate::execution::Execution;
 use crate::parse::{self, ParseError};
 use crate::value::Value;
 
@@ -78,7 +79,7 @@ impl Template {
         Ok(Template { name: name.into(), source: text.into(), trees })
     }
 
-    /// Executes the template with `data` as its dot.
+    /// Executes the template with `data` as its dot, without clock and randomness.
     ///
     /// # Errors
     /// With Go's message, when an expression cannot be evaluated or a limit is reached.
@@ -88,8 +89,16 @@ impl Template {
         missing_key: MissingKey,
         limits: Limits,
     ) -> Result<String, ExecError> {
+        self.execute_in(data, &Execution { missing_key, limits, ..Execution::default() })
+    }
+
+    /// Executes the template with `data` as its dot and with what it may know of the world.
+    ///
+    /// # Errors
+    /// With Go's message, when an expression cannot be evaluated or a limit is reached.
+    pub fn execute_in(&self, data: &Value, execution: &Execution<'_>) -> Result<String, ExecError> {
         match self.trees.get(&self.name) {
-            Some(root) => exec::execute(&self.trees, root, &self.source, data, missing_key, limits),
+            Some(root) => exec::execute(&self.trees, root, &self.source, data, execution),
             None => Ok(String::new()),
         }
     }

@@ -122,6 +122,7 @@ impl Value {
         match self {
             Value::Int(value) | Value::Int64(value) => Some(*value),
             Value::Byte(value) => Some(i64::from(*value)),
+            Value::Object(object) => object.thing().integer(),
             _ => None,
         }
     }

@@ -71,6 +71,13 @@ impl Verb {
             Value::Byte(byte) => integer(i64::from(*byte), value, verb, spec, out),
             Value::Float(number) => floating(*number, verb, spec, out),
             Value::Str(text) => string(text, verb, spec, out),
+            // Only verbs for texts ask for the text of a number with a name.
+            Value::Object(object) if matches!(verb, 'd' | 'b' | 'o' | 'O' | 'c' | 'U') => {
+                match object.thing().integer() {
+                    Some(number) => return self.nested(&Value::Int(number), out, depth),
+                    None => string(&object.thing().shown(), verb, spec, out),
+                }
+            }
             Value::Object(object) => string(&object.thing().shown(), verb, spec, out),
             Value::List(_) | Value::Map(_) if depth >= MAX_DEPTH => {
                 return Err(format!("value is nested deeper than {MAX_DEPTH}"));

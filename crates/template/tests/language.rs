@@ -1,13 +1,13 @@
 //! Templates against Go's own answers.
 //!
 //! `golden/language.jsonl` holds a template a line with what Go 1.26's text/template made of it over
-//! `golden/data.json`, sprig's functions present; `golden/sprig.jsonl` and `golden/collections.jsonl` the same for the
-//! functions of sprig 3.3.0. The data also had `labels`,
-//! a `map[string]string`, and `segments`, a `[]string`.
+//! `golden/data.json`, sprig's functions present; the other files the same for the functions of sprig 3.3.0 (with
+//! semver 3.4.0, as Argo CD builds it), in UTC. The data also had `labels`, a `map[string]string`, and `segments`, a
+//! `[]string`.
 
 use std::sync::Arc;
 
-use baton_template::{Limits, List, Map, MissingKey, Template, Value};
+use baton_template::{Execution, List, Map, MissingKey, SeededEntropy, Template, Value};
 
 #[derive(Debug)]
 struct Case {
@@ -36,6 +36,41 @@ fn yaml_is_written_and_read_as_argo_cd_does() {
     compare(&cases(include_str!("golden/yaml.jsonl")));
 }
 
+#[test]
+fn every_function_on_words_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/words.jsonl")));
+}
+
+#[test]
+fn every_function_on_regular_expressions_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/regexes.jsonl")));
+}
+
+#[test]
+fn every_function_on_versions_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/versions.jsonl")));
+}
+
+#[test]
+fn every_function_on_dates_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/dates.jsonl")));
+}
+
+#[test]
+fn every_digest_and_cipher_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/digests.jsonl")));
+}
+
+#[test]
+fn every_function_on_urls_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/urls.jsonl")));
+}
+
+#[test]
+fn every_random_function_does_what_sprigs_does_where_that_can_be_told() {
+    compare(&cases(include_str!("golden/random.jsonl")));
+}
+
 fn compare(cases: &[Case]) {
     let wrong: Vec<String> = cases.iter().filter_map(difference).collect();
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
@@ -46,7 +81,14 @@ fn difference(case: &Case) -> Option<String> {
     let data = data();
     let actual =
         Template::parse("t", &case.template).map_err(|error| error.to_string()).and_then(|template| {
-            template.execute(&data, case.missing_key, Limits::default()).map_err(|error| error.to_string())
+            let now = "2026-11-15T08:00:00Z[UTC]".parse().expect("a time");
+            let execution = Execution {
+                missing_key: case.missing_key,
+                now: Some(&now),
+                entropy: Some(&SeededEntropy::new(7)),
+                ..Execution::default()
+            };
+            template.execute_in(&data, &execution).map_err(|error| error.to_string())
         });
     (!same(&actual, &case.expected))
         .then(|| format!("{}\n    Go:   {:?}\n    here: {actual:?}", case.template, case.expected))

@@ -8,6 +8,9 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// The largest repeat count, nested ones multiplied.
 const MAX_REPEAT: u32 = 1000;
 
+/// What a class may take, in characters.
+const CLASS_SIZE: u64 = 16;
+
 /// An expression in the syntax of the `regex` crate.
 pub(super) struct Translation<'t> {
     pub(super) pattern: String,
@@ -15,15 +18,18 @@ pub(super) struct Translation<'t> {
     pub(super) names: Vec<Option<String>>,
     /// Unicode classes as they were written; whether they exist is not known yet.
     pub(super) unicode_classes: Vec<&'t str>,
+    /// Its parts, as often as they are repeated.
+    pub(super) size: u64,
 }
 
 pub(super) fn translate(text: &str) -> Result<Translation<'_>, Error> {
     let mut translator = Translator {
         whole: text,
         rest: text,
-        out: Translation { pattern: String::new(), names: vec![None], unicode_classes: Vec::new() },
+        out: Translation { pattern: String::new(), names: vec![None], unicode_classes: Vec::new(), size: 0 },
         open: Vec::new(),
         operand: None,
+        operand_size: 0,
         heaviest: 1,
         repeat: None,
     };
@@ -95,10 +101,11 @@ struct Translator<'t> {
     whole: &'t str,
     rest: &'t str,
     out: Translation<'t>,
-    /// For each open group, the heaviest operand before it at its level.
-    open: Vec<u32>,
+    /// For each open group, the heaviest operand before it at its level, and the size of all before it.
+    open: Vec<(u32, u64)>,
     /// What a repetition would apply to, by how often its parts are repeated already.
     operand: Option<u32>,
+    operand_size: u64,
     heaviest: u32,
     /// Where the repetition just read starts.
     repeat: Option<&'t str>,
@@ -129,8 +136,8 @@ impl<'t> Translator<'t> {
             '[' => {
                 let (class, unicode, rest) = classes::bracketed(before)?;
                 self.out.pattern.push_str(&class);
+                self.operand(CLASS_SIZE * (1 + unicode.len() as u64));
                 self.out.unicode_classes.extend(unicode);
-                self.operand(1);
                 self.rest = rest;
             }
             '\\' => return self.backslash(before),
@@ -139,9 +146,10 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    fn operand(&mut self, weight: u32) {
-        self.operand = Some(weight);
-        self.heaviest = self.heaviest.max(weight);
+    fn operand(&mut self, size: u64) {
+        self.operand = Some(1);
+        self.operand_size = size;
+        self.out.size = self.out.size.saturating_add(size);
     }
 
     fn literal(&mut self, code: u32) {
@@ -175,7 +183,7 @@ impl<'t> Translator<'t> {
         } else if let Some((class, rest)) = classes::unicode(before)? {
             self.out.unicode_classes.push(&before[..before.len() - rest.len()]);
             self.out.pattern.push_str(&class);
-            self.operand(1);
+            self.operand(CLASS_SIZE);
             self.rest = rest;
         } else if let Some((class, rest)) = classes::perl(before) {
             self.out.pattern.push_str(&class);
@@ -193,7 +201,7 @@ impl<'t> Translator<'t> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::new("expression nests too deeply", self.whole));
         }
-        self.open.push(self.heaviest);
+        self.open.push((self.heaviest, self.out.size));
         self.out.pattern.push_str(opening);
         self.out.names.extend(name);
         self.heaviest = 1;
@@ -202,12 +210,13 @@ impl<'t> Translator<'t> {
     }
 
     fn close_group(&mut self) -> Result<(), Error> {
-        let Some(outer) = self.open.pop() else {
+        let Some((outer, before)) = self.open.pop() else {
             return Err(Error::new("unexpected )", self.whole));
         };
         self.out.pattern.push(')');
-        let weight = std::mem::replace(&mut self.heaviest, outer);
-        self.operand(weight);
+        self.operand = Some(self.heaviest);
+        self.operand_size = self.out.size - before;
+        self.heaviest = self.heaviest.max(outer);
         Ok(())
     }
 
@@ -289,7 +298,11 @@ impl<'t> Translator<'t> {
             return Err(Error::new("invalid repeat count", operator));
         }
         self.out.pattern.push_str(operator);
-        self.operand(weight);
+        self.operand = Some(weight);
+        self.heaviest = self.heaviest.max(weight);
+        let size = self.operand_size.saturating_mul(times.into());
+        self.out.size = self.out.size.saturating_add(size - self.operand_size);
+        self.operand_size = size;
         self.repeat = Some(before);
         Ok(())
     }

@@ -20,9 +20,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 /// The text encoded; for one that is no base64, the complaint takes its place, as sprig has it.
 fn decoded(text: &str) -> String {
+    base64_bytes(text)
+        .map_or_else(|complaint| complaint, |bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The bytes a base64 text stands for, or Go's complaint.
+pub(super) fn base64_bytes(text: &str) -> Result<Vec<u8>, String> {
     let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let offset = match LENIENT.decode(&text) {
-        Ok(bytes) => return String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(bytes) => return Ok(bytes),
         // Good padding with more text after it: the text is at fault, not the padding.
         Err(base64::DecodeError::InvalidByte(offset, b'=')) if offset % 4 >= 2 && padded(&text, offset) => {
             offset / 4 * 4 + 4
@@ -31,7 +37,7 @@ fn decoded(text: &str) -> String {
         Err(_) if text.ends_with('=') => text.len(),
         Err(_) => text.len() / 4 * 4,
     };
-    format!("illegal base64 data at input byte {offset}")
+    Err(format!("illegal base64 data at input byte {offset}"))
 }
 
 /// Whether the group of four the offset lies in ends with padding from there on.

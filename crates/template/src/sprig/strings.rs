@@ -1,5 +1,6 @@
 //! Texts: cut, joined, quoted, indented.
 
+use super::letters::{lower_case, upper, upper_case};
 use super::lists::texts;
 use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, metered, str_of};
 use crate::budget::Budget;
@@ -11,8 +12,8 @@ use crate::value::{List, Map, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     fixed("trim", &[Str], |args| Ok(str_of(&args[0]).trim().into())),
-    fixed("upper", &[Str], |args| Ok(str_of(&args[0]).to_uppercase().into())),
-    fixed("lower", &[Str], |args| Ok(str_of(&args[0]).to_lowercase().into())),
+    fixed("upper", &[Str], |args| Ok(upper_case(str_of(&args[0])).into())),
+    fixed("lower", &[Str], |args| Ok(lower_case(str_of(&args[0])).into())),
     fixed("title", &[Str], |args| Ok(title(str_of(&args[0])).into())),
     fixed("nospace", &[Str], |args| Ok(str_of(&args[0]).split_whitespace().collect::<String>().into())),
     fixed("trunc", &[Int, Str], |args| Ok(trunc(int_of(&args[0]), str_of(&args[1])))),
@@ -63,7 +64,7 @@ fn title(text: &str) -> String {
     let mut starts = true;
     for c in text.chars() {
         if starts {
-            out.extend(c.to_uppercase())
+            out.push(upper(c))
         } else {
             out.push(c)
         }
