@@ -6,7 +6,8 @@ use crate::budget::Budget;
 use crate::value::Value;
 use crate::verbs::{self, Spec};
 
-/// Widths and precisions Go accepts; a larger one is reported in the output.
+/// Widths and precisions Go takes from arguments; a larger one is reported in the output. In a format it gives up
+/// when it meets a further digit after one that large.
 const MAX_WIDTH: usize = 1_000_000;
 
 /// Formats as Go does, mistakes included: they show up in the text (`%!d(string=x)`).
@@ -135,7 +136,7 @@ impl Printer<'_> {
         let digits = &self.rest[1..close];
         self.rest = &self.rest[close + 1..];
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        let number = digits.parse::<usize>().ok().filter(|number| is_number && *number <= MAX_WIDTH);
+        let number = digits.parse::<usize>().ok().filter(|number| is_number && *number / 10 <= MAX_WIDTH);
         match number.and_then(|number| number.checked_sub(1)).filter(|index| *index < self.args.len()) {
             Some(index) => self.next = index,
             None => self.good_index = false,
@@ -155,7 +156,7 @@ impl Printer<'_> {
             return None;
         }
         let (digits, rest) = self.rest.split_at(length);
-        let number = digits.parse().ok().filter(|number| *number <= MAX_WIDTH);
+        let number = digits.parse().ok().filter(|number: &usize| *number / 10 <= MAX_WIDTH);
         // A number beyond reason takes the rest of the format with it.
         self.rest = if number.is_some() { rest } else { "" };
         number
