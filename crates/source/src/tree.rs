@@ -1,0 +1,387 @@
+//! What a commit holds, as a checkout of it would show it.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::rc::Rc;
+
+use baton_grammar::globs::doublestar;
+
+use crate::command::Refusal;
+use crate::error::SourceError;
+use crate::pathspec::Pathspec;
+use crate::references::Commit;
+
+/// Most links that are followed for one path, as Linux has it.
+const MAX_HOPS: usize = 40;
+
+/// Longest target of a link.
+pub(crate) const MAX_TARGET: u64 = 4096;
+
+/// The files and directories of a commit.
+#[derive(Debug)]
+pub struct Tree {
+    commit: Commit,
+    repository: String,
+    /// Sorted by path, byte by byte.
+    entries: Vec<Entry>,
+    /// Every directory a checkout has, without the root, sorted.
+    directories: BTreeSet<Box<str>>,
+    include_hidden: bool,
+    most: usize,
+}
+
+/// A file of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    path: Box<str>,
+    kind: Kind,
+    object: Object,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A symbolic link, and where it leads.
+    Link(Box<str>),
+    /// Another repository, of which nothing is read: an empty directory.
+    Submodule,
+}
+
+/// The name of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Object([u8; 20]);
+
+impl Object {
+    fn parse(digits: &[u8]) -> Option<Object> {
+        let mut name = [0; 20];
+        if digits.len() != 40 {
+            return None;
+        }
+        for (byte, pair) in name.iter_mut().zip(digits.chunks(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16);
+            *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+        }
+        Some(Object(name))
+    }
+
+    /// The forty digits.
+    pub(crate) fn hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Entry {
+    /// The path from the root, parts joined by `/`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What stands there.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+}
+
+/// Why a path gives no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Astray {
+    Missing,
+    Outside,
+    Loop,
+    Directory,
+    Submodule,
+}
+
+impl Astray {
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Astray::Missing => "there is no such file",
+            Astray::Outside => "it is a link that leads out of the repository",
+            Astray::Loop => "its links lead in a circle",
+            Astray::Directory => "it is a directory",
+            Astray::Submodule => "it is a submodule, and submodules are not read",
+        }
+    }
+}
+
+/// Where a path leads when links are followed.
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'a> {
+    File(&'a Entry),
+    Directory(String),
+}
+
+impl Tree {
+    /// Reads what `git ls-tree -r -z` prints. Links have no target yet.
+    pub(crate) fn read_entries(
+        output: &mut dyn Read,
+        most: usize,
+        path_bytes: usize,
+    ) -> Result<Vec<Entry>, Refusal> {
+        let mut output = BufReader::with_capacity(64 << 10, output);
+        let mut entries = Vec::new();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let longest = path_bytes as u64 + 64;
+            if output.by_ref().take(longest).read_until(0, &mut line)? == 0 {
+                entries.sort_by(|a: &Entry, b: &Entry| a.path.cmp(&b.path));
+                return Ok(entries);
+            }
+            if line.pop() != Some(0) {
+                return Err(Refusal::Limit(format!("a path in its tree is longer than {path_bytes} bytes")));
+            }
+            if entries.len() == most {
+                return Err(Refusal::Limit(format!("its tree has more than {most} entries")));
+            }
+            entries.extend(entry(&line)?);
+        }
+    }
+
+    /// The links among entries: where each stands in the list, and the object that holds its target.
+    pub(crate) fn links(entries: &[Entry]) -> Vec<(usize, Object)> {
+        let links = entries.iter().enumerate().filter(|(_, entry)| matches!(entry.kind, Kind::Link(_)));
+        links.map(|(at, entry)| (at, entry.object)).collect()
+    }
+
+    /// Says where a link leads. A target that is not UTF-8 leads nowhere.
+    pub(crate) fn set_target(entry: &mut Entry, target: &[u8]) {
+        entry.kind = Kind::Link(std::str::from_utf8(target).unwrap_or_default().into());
+    }
+
+    pub(crate) fn new(
+        repository: &str,
+        commit: Commit,
+        entries: Vec<Entry>,
+        include_hidden: bool,
+        most: usize,
+    ) -> Tree {
+        let mut directories: BTreeSet<Box<str>> = BTreeSet::new();
+        for entry in &entries {
+            let own = matches!(entry.kind, Kind::Submodule).then_some(entry.path.len());
+            let above = entry.path.match_indices('/').map(|(at, _)| at);
+            // From the longest on: what is above a known directory is known.
+            for end in above.chain(own).collect::<Vec<_>>().into_iter().rev() {
+                if directories.contains(&entry.path[..end]) {
+                    break;
+                }
+                directories.insert(entry.path[..end].into());
+            }
+        }
+        Tree { commit, repository: repository.to_owned(), entries, directories, include_hidden, most }
+    }
+
+    /// The commit this is the tree of.
+    pub fn commit(&self) -> Commit {
+        self.commit
+    }
+
+    /// The directories, as a walk in order of names meets them, without the root. Those whose name begins with a dot
+    /// are left out with all beneath them unless the settings say otherwise. A submodule is an empty directory.
+    pub fn directories(&self) -> impl Iterator<Item = &str> {
+        let is_hidden = |path: &str| path.split('/').any(|part| part.starts_with('.'));
+        let mut shown: Vec<&str> = self.directories.iter().map(|path| &**path).collect();
+        shown.retain(|path| self.include_hidden || !is_hidden(path));
+        shown.sort_by(|a, b| a.split('/').cmp(b.split('/')));
+        shown.into_iter()
+    }
+
+    /// The files, links and submodules, in order of their paths.
+    pub fn files(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// The paths `git ls-files -- PATTERN` lists, without submodules.
+    ///
+    /// # Errors
+    /// A pattern git would refuse, or one with magic that is not known here.
+    pub fn files_like_pathspec(&self, pattern: &str) -> Result<Vec<String>, SourceError> {
+        let pathspec = Pathspec::new(pattern)?;
+        let named = self
+            .entries
+            .iter()
+            .filter(|entry| !matches!(entry.kind, Kind::Submodule) && pathspec.matches(&entry.path));
+        Ok(named.map(|entry| entry.path.to_string()).collect())
+    }
+
+    /// The paths of files a doublestar pattern matches in a checkout. Links to directories are followed; what lies
+    /// outside the repository is left out, with a warning in the log.
+    ///
+    /// # Errors
+    /// A pattern that is none; links that show one another over and over, beyond the limit on entries.
+    pub fn files_like_doublestar(&self, pattern: &str) -> Result<Vec<String>, SourceError> {
+        let refuse = |why: String| SourceError::Pattern { pattern: pattern.chars().take(200).collect(), why };
+        let Some(cleaned) = cleaned(pattern) else { return Ok(Vec::new()) };
+        let glob = doublestar::Pattern::new(&cleaned).map_err(|fault| refuse(fault.to_string()))?;
+        let mut found = BTreeSet::new();
+        self.walk(|path| {
+            if glob.matches(path) {
+                found.insert(path.to_owned());
+            }
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Shows every path that leads to a file, directly or through links to directories.
+    fn walk(&self, mut visit: impl FnMut(&str)) -> Result<(), SourceError> {
+        let mut cost = 0;
+        let mut open = vec![(String::new(), Rc::new(Shown { directory: String::new(), through: None }))];
+        while let Some((seen_at, shown)) = open.pop() {
+            for entry in self.beneath(&shown.directory) {
+                let rest = entry.path[shown.directory.len()..].trim_start_matches('/');
+                let path = if seen_at.is_empty() { rest.to_owned() } else { format!("{seen_at}/{rest}") };
+                cost += 1 + path.len() / 256;
+                if cost > self.most.saturating_mul(2) {
+                    let why = format!("its links show more than {} files", self.most);
+                    return Err(SourceError::Limit { repository: self.repository.clone(), why });
+                }
+                match &entry.kind {
+                    Kind::File => visit(&path),
+                    Kind::Submodule => {}
+                    Kind::Link(_) => match self.place(&entry.path) {
+                        Ok(Place::Directory(directory)) => {
+                            if shown.may_show(&directory, &entry.path) {
+                                open.push((path, Rc::new(Shown { directory, through: Some(shown.clone()) })));
+                            }
+                        }
+                        Err(Astray::Outside) => {
+                            tracing::warn!(
+                                repository = self.repository,
+                                path,
+                                "a link leads out of the repository and is passed over"
+                            );
+                        }
+                        // A link that leads nowhere is an error once it is read.
+                        Ok(Place::File(_)) | Err(_) => visit(&path),
+                    },
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn beneath(&self, directory: &str) -> impl Iterator<Item = &Entry> {
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let begin = self.entries.partition_point(|entry| *entry.path < *prefix);
+        self.entries[begin..].iter().take_while(move |entry| entry.path.starts_with(&prefix))
+    }
+
+    /// The file a path leads to, following links.
+    pub(crate) fn file(&self, path: &str) -> Result<Object, Astray> {
+        match self.place(path)? {
+            Place::File(entry) => Ok(entry.object),
+            Place::Directory(path) => match self.entry(&path) {
+                Some(_) => Err(Astray::Submodule),
+                None => Err(Astray::Directory),
+            },
+        }
+    }
+
+    fn place(&self, path: &str) -> Result<Place<'_>, Astray> {
+        let mut ahead: Vec<&str> = path.rsplit('/').collect();
+        let mut here: Vec<&str> = Vec::new();
+        let mut hops = 0;
+        while let Some(part) = ahead.pop() {
+            match part {
+                "" | "." => continue,
+                ".." => {
+                    here.pop().ok_or(Astray::Outside)?;
+                    continue;
+                }
+                name => here.push(name),
+            }
+            let path = here.join("/");
+            match self.entry(&path) {
+                Some(Entry { kind: Kind::Link(target), .. }) => {
+                    hops += 1;
+                    if hops > MAX_HOPS {
+                        return Err(Astray::Loop);
+                    }
+                    if target.starts_with('/') {
+                        return Err(Astray::Outside);
+                    }
+                    if target.is_empty() {
+                        return Err(Astray::Missing);
+                    }
+                    here.pop();
+                    ahead.extend(target.rsplit('/'));
+                }
+                Some(entry @ Entry { kind: Kind::File, .. }) => {
+                    return if ahead.is_empty() { Ok(Place::File(entry)) } else { Err(Astray::Missing) };
+                }
+                _ if self.directories.contains(path.as_str()) => {}
+                _ => return Err(Astray::Missing),
+            }
+        }
+        Ok(Place::Directory(here.join("/")))
+    }
+
+    fn entry(&self, path: &str) -> Option<&Entry> {
+        let at = self.entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+        self.entries.get(at)
+    }
+
+    /// How much memory this takes, in entries.
+    pub(crate) fn weight(&self) -> usize {
+        self.entries.len() + self.directories.len() + 1
+    }
+}
+
+/// A directory that is being shown, and the one whose link led to it.
+struct Shown {
+    directory: String,
+    through: Option<Rc<Shown>>,
+}
+
+impl Shown {
+    /// Whether a link may be followed: a directory is not shown within itself, and not through too many links.
+    fn may_show(&self, target: &str, link: &str) -> bool {
+        let holds_link = target.is_empty() || link.starts_with(&format!("{target}/"));
+        let chain = || std::iter::successors(Some(self), |shown| shown.through.as_deref());
+        !holds_link && chain().count() <= MAX_HOPS && chain().all(|shown| shown.directory != target)
+    }
+}
+
+/// Reads one line of `git ls-tree`. A name that is not UTF-8 can be no parameter: it is passed over.
+fn entry(line: &[u8]) -> Result<Option<Entry>, Refusal> {
+    let odd = || Refusal::Content("git listed a tree in a form that is not known".to_owned());
+    let tab = line.iter().position(|byte| *byte == b'\t').ok_or_else(odd)?;
+    let (head, path) = (&line[..tab], &line[tab + 1..]);
+    let mut words = head.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let (Some(mode), Some(_), Some(object)) = (words.next(), words.next(), words.next()) else {
+        return Err(odd());
+    };
+    let object = Object::parse(object).ok_or_else(odd)?;
+    let kind = match mode {
+        b"120000" => Kind::Link("".into()),
+        b"160000" => Kind::Submodule,
+        _ => Kind::File,
+    };
+    let Ok(path) = std::str::from_utf8(path) else {
+        tracing::warn!(path = %String::from_utf8_lossy(path), "a path that is not UTF-8 is passed over");
+        return Ok(None);
+    };
+    let forbidden = |part: &str| matches!(part, "" | "." | "..") || part.eq_ignore_ascii_case(".git");
+    if path.split('/').any(forbidden) {
+        return Err(Refusal::Content(format!("{path:?} is no path a checkout may have")));
+    }
+    Ok(Some(Entry { path: path.into(), kind, object }))
+}
+
+/// The path without `.`, `..` and doubled slashes, as Go's `filepath.Join` makes it; `None` when it leads out.
+fn cleaned(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            other => parts.push(other),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests;
