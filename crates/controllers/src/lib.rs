@@ -1,1 +1,3 @@
 //! Reconcilers: what watches and writes Kubernetes.
+
+pub mod webhook;
