@@ -21,6 +21,7 @@ test: lint ## format, lints and every test
 bench: ## what the embedded API does per second, and in how much memory; how fast templates render
 	$(CARGO) bench --locked -p baton --bench api -- --bench
 	$(CARGO) bench --locked -p baton-render --bench render -- --bench
+	$(CARGO) bench --locked -p baton-template --bench execute -- --bench
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check

@@ -9,6 +9,9 @@ use parking_lot::RwLock;
 use crate::object::Object;
 use crate::print;
 
+/// Names looked up in one go.
+const LONGEST_PATH: usize = 32;
+
 /// A value a template works on.
 ///
 /// Cloning is cheap: strings, lists and maps are shared. Maps are shared *mutably*, as Go's are.
@@ -198,6 +201,22 @@ impl Map {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<Value> {
         self.entries.read_recursive().get(key).cloned()
+    }
+
+    /// Looks at the value under a path of names, if there are maps with these keys all the way; tells also whether it
+    /// lies where anything could.
+    pub(crate) fn at<T>(&self, names: &[Arc<str>], look: impl FnOnce(&Value, bool) -> T) -> Option<T> {
+        let (name, rest) = names.split_first()?;
+        // Every level takes some stack, and a lock.
+        if rest.len() >= LONGEST_PATH {
+            return None;
+        }
+        let entries = self.entries.read_recursive();
+        match entries.get(name.as_ref())? {
+            value if rest.is_empty() => Some(look(value, !self.strings)),
+            Value::Map(inner) => inner.at(rest, look),
+            _ => None,
+        }
     }
 
     /// Sets a key for every holder of the map.
