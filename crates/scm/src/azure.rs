@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Api, Auth, Budget, Dialect, base};
+use crate::http::{Answer, Api, Auth, Budget, Dialect, Item, Page, base, list};
 use crate::names::segment;
 use crate::provider::{PullRequest, Repository, RepositoryHost};
 use crate::secret::Secret;
@@ -181,22 +181,19 @@ pub(crate) async fn pull_requests(
     spec: &PullRequestAzureDevOps,
 ) -> Result<Vec<PullRequest>, ScmError> {
     let path = format!("{}/_apis/git/pullrequests", segment("a project", &spec.project)?);
-    let mut budget = Budget::new(api.settings());
-    let (mut requests, mut skip) = (Vec::new(), 0);
-    loop {
-        let (top, skipped) = (PAGE.to_string(), skip.to_string());
-        let query = [VERSION, ("$top", &top), ("$skip", &skipped)];
-        let answer = api.get(api.url(&path, &query)).await.map_err(not_found_by_words)?;
+    let page_at = |skip: usize| {
+        let (top, skip) = (PAGE.to_string(), skip.to_string());
+        api.url(&path, &[VERSION, ("$top", &top), ("$skip", &skip)])
+    };
+    let read = |answer: &Answer, _: &Url, before: usize| {
         let page: Collection<Pull> = answer.json()?;
-        budget.page(page.value.len())?;
-        skip += page.value.len();
-        let is_last = page.value.len() < PAGE;
-        let wanted = page.value.into_iter().filter_map(|pull| read(pull, &spec.repo));
-        requests.extend(wanted.filter(|request| request.has_labels(&spec.labels)));
-        if is_last {
-            return Ok(requests);
-        }
-    }
+        let is_full = page.value.len() >= PAGE;
+        let next = is_full.then(|| page_at(before + page.value.len()));
+        Ok(Page { items: page.value, next })
+    };
+    let pulls = list(api, page_at(0), read).await.map_err(not_found_by_words)?;
+    let requests = pulls.into_iter().filter_map(|pull| request(pull, &spec.repo));
+    Ok(requests.filter(|request| request.has_labels(&spec.labels)).collect())
 }
 
 fn not_found_by_words(error: ScmError) -> ScmError {
@@ -210,7 +207,7 @@ fn not_found_by_words(error: ScmError) -> ScmError {
 }
 
 /// One that lacks a field, as one whose merge has not been tried yet, is left out.
-fn read(pull: Pull, repository: &str) -> Option<PullRequest> {
+fn request(pull: Pull, repository: &str) -> Option<PullRequest> {
     if pull.repository?.name? != repository {
         return None;
     }
@@ -224,4 +221,10 @@ fn read(pull: Pull, repository: &str) -> Option<PullRequest> {
         labels: pull.labels.unwrap_or_default().into_iter().filter_map(|label| label.name).collect(),
         author: author.split('@').next().unwrap_or_default().to_owned(),
     })
+}
+
+impl Item for Pull {
+    fn identity(&self) -> String {
+        self.pull_request_id.map(|id| id.to_string()).unwrap_or_default()
+    }
 }

@@ -4,10 +4,9 @@ use baton_api::pull_request::PullRequestBitbucket;
 use baton_api::scm::ScmBitbucket;
 use reqwest::Url;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::error::ScmError;
-use crate::http::{Api, Budget, base};
+use crate::http::{Answer, Api, Item, Page, base, list};
 use crate::names::{path, segment};
 use crate::provider::{PullRequest, Repository, RepositoryHost};
 
@@ -26,7 +25,7 @@ pub(crate) struct Workspace<'a> {
 }
 
 #[derive(Deserialize)]
-struct Page<T> {
+struct Values<T> {
     values: Vec<T>,
     next: Option<String>,
 }
@@ -131,23 +130,13 @@ impl Workspace<'_> {
 }
 
 /// Reads a list whose pages each give the URL of the next.
-async fn pages<T: DeserializeOwned>(
-    api: &Api<'_>,
-    path: &str,
-    query: &[(&str, &str)],
-) -> Result<Vec<T>, ScmError> {
-    let mut budget = Budget::new(api.settings());
-    let mut items = Vec::new();
-    let mut url = api.url(path, query);
-    loop {
-        let page: Page<T> = api.get(url).await?.json()?;
-        budget.page(page.values.len())?;
-        items.extend(page.values);
-        match page.next {
-            None => return Ok(items),
-            Some(next) => url = api.own_url(&next)?,
-        }
-    }
+async fn pages<T: Item>(api: &Api<'_>, path: &str, query: &[(&str, &str)]) -> Result<Vec<T>, ScmError> {
+    let read = |answer: &Answer, _: &Url, _| {
+        let page: Values<T> = answer.json()?;
+        let next = page.next.map(|next| api.own_url(&next)).transpose()?;
+        Ok(Page { items: page.values, next })
+    };
+    list(api, api.url(path, query), read).await
 }
 
 #[derive(Deserialize)]
@@ -197,4 +186,22 @@ pub(crate) async fn pull_requests(
         author: pull.author.map(|author| author.nickname).unwrap_or_default(),
     });
     Ok(requests.collect())
+}
+
+impl Item for Repo {
+    fn identity(&self) -> String {
+        self.uuid.clone()
+    }
+}
+
+impl Item for Branch {
+    fn identity(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Item for Pull {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
 }

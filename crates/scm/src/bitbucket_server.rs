@@ -7,11 +7,10 @@ use baton_api::scm::ScmBitbucketServer;
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Api, Budget, base};
+use crate::http::{Answer, Api, Item, Page, base, list};
 use crate::names::{path, segment};
 use crate::provider::{CloneProtocol, PullRequest, Repository, RepositoryHost};
 
@@ -41,7 +40,7 @@ pub(crate) struct Project<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page<T> {
+struct Values<T> {
     values: Vec<T>,
     is_last_page: bool,
     next_page_start: Option<u64>,
@@ -152,25 +151,21 @@ impl Project<'_> {
 }
 
 /// Reads a list whose pages each say where the next one starts.
-async fn pages<T: DeserializeOwned>(api: &Api<'_>, path: &str) -> Result<Vec<T>, ScmError> {
-    let mut budget = Budget::new(api.settings());
-    let (mut items, mut start) = (Vec::new(), 0);
-    loop {
-        let text = start.to_string();
-        let mut query = vec![LIMIT];
-        if start > 0 {
-            query.push(("start", &text));
-        }
-        let answer = api.get(api.url(path, &query)).await?;
-        let page: Page<T> = answer.json()?;
-        budget.page(page.values.len())?;
-        items.extend(page.values);
-        match page.next_page_start {
-            _ if page.is_last_page => return Ok(items),
-            Some(next) if next > start => start = next,
+async fn pages<T: Item>(api: &Api<'_>, path: &str) -> Result<Vec<T>, ScmError> {
+    let read = |answer: &Answer, url: &Url, _| {
+        let page: Values<T> = answer.json()?;
+        let start =
+            url.query_pairs().find(|(key, _)| key == "start").and_then(|(_, start)| start.parse().ok());
+        let next = match page.next_page_start {
+            _ if page.is_last_page => None,
+            Some(next) if next > start.unwrap_or(0) => {
+                Some(api.url(path, &[LIMIT, ("start", &next.to_string())]))
+            }
             _ => return Err(answer.wrong("its next page is not a later one")),
-        }
-    }
+        };
+        Ok(Page { items: page.values, next })
+    };
+    list(api, api.url(path, &[LIMIT]), read).await
 }
 
 #[derive(Deserialize)]
@@ -215,4 +210,22 @@ pub(crate) async fn pull_requests(
         author: pull.author.and_then(name).unwrap_or_default(),
     });
     Ok(requests.collect())
+}
+
+impl Item for Repo {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Item for Ref {
+    fn identity(&self) -> String {
+        self.display_id.clone()
+    }
+}
+
+impl Item for Pull {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
 }

@@ -7,7 +7,7 @@ use reqwest::header::AUTHORIZATION;
 use serde::Deserialize;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Answer, Api, Auth, NumberedPage, base, link_page, numbered};
+use crate::http::{Answer, Api, Auth, Item, NumberedPage, base, link_page, numbered};
 use crate::names::{path, segment};
 use crate::provider::{CloneProtocol, PullRequest, Repository, RepositoryHost};
 use crate::secret::Secret;
@@ -61,6 +61,7 @@ struct Repo {
 
 #[derive(Deserialize)]
 struct Label {
+    id: i64,
     name: String,
 }
 
@@ -199,4 +200,28 @@ pub(crate) async fn pull_requests(
         author: pull.user.map(|user| user.login).unwrap_or_default(),
     });
     Ok(requests.filter(|request| request.has_labels(&spec.labels)).collect())
+}
+
+impl Item for Repo {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Item for Label {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Item for Branch {
+    fn identity(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Item for Pull {
+    fn identity(&self) -> String {
+        self.number.to_string()
+    }
 }

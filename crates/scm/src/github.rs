@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Api, base, link_page, numbered};
+use crate::http::{Api, Item, base, link_page, numbered};
 use crate::names::{path, segment};
 use crate::provider::{CloneProtocol, PullRequest, Repository, RepositoryHost};
 
@@ -179,4 +179,22 @@ pub(crate) async fn pull_requests(
         author: pull.user.map(|user| user.login).unwrap_or_default(),
     });
     Ok(requests.filter(|request| request.has_labels(&spec.labels)).collect())
+}
+
+impl Item for Repo {
+    fn identity(&self) -> String {
+        format!("{}/{}", self.owner.login, self.name)
+    }
+}
+
+impl Item for Branch {
+    fn identity(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Item for Pull {
+    fn identity(&self) -> String {
+        self.number.to_string()
+    }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Api, Auth, link_page, numbered};
+use crate::http::{Api, Auth, Item, link_page, numbered};
 use crate::names::segment;
 use crate::secret::Secret;
 
@@ -75,6 +75,12 @@ pub(crate) struct Installations {
 struct Installation {
     id: i64,
     account: Option<Account>,
+}
+
+impl Item for Installation {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
 }
 
 #[derive(Deserialize)]

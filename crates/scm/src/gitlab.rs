@@ -1,5 +1,7 @@
 //! GitLab.
 
+use std::collections::HashSet;
+
 use baton_api::pull_request::PullRequestGitlab;
 use baton_api::scm::ScmGitlab;
 use reqwest::Url;
@@ -8,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Kind, ScmError};
-use crate::http::{Answer, Api, Auth, NumberedPage, base, link_page, numbered};
+use crate::http::{Answer, Api, Auth, Item, NumberedPage, base, link_page, numbered};
 use crate::names::segment;
 use crate::provider::{CloneProtocol, PullRequest, Repository, RepositoryHost};
 use crate::secret::Secret;
@@ -60,8 +62,6 @@ struct Project {
     ssh_url_to_repo: Option<String>,
     http_url_to_repo: Option<String>,
     #[serde(default)]
-    archived: Option<bool>,
-    #[serde(default)]
     topics: Option<Vec<String>>,
     /// What topics were called before GitLab 14.5.
     #[serde(default)]
@@ -88,10 +88,10 @@ impl RepositoryHost for Group<'_> {
     async fn repositories(&self) -> Result<Vec<Repository>, ScmError> {
         let mut projects = self.projects(None).await?;
         if self.spec.include_archived_repos {
-            // Whether the plain list has them depends on GitLab's version; what is listed twice is taken once.
+            // Whether the plain list has them depends on the server; what is listed twice is taken once.
             projects.extend(self.projects(Some("true")).await?);
-        } else {
-            projects.retain(|project| project.archived != Some(true));
+            let mut seen = HashSet::new();
+            projects.retain(|project| seen.insert(project.id));
         }
         Ok(projects.into_iter().map(|project| self.repository(project)).collect())
     }
@@ -225,4 +225,22 @@ pub(crate) async fn pull_requests(
         author: request.author.map(|author| author.username).unwrap_or_default(),
     });
     Ok(requests.collect())
+}
+
+impl Item for Project {
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Item for Branch {
+    fn identity(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Item for MergeRequest {
+    fn identity(&self) -> String {
+        self.iid.to_string()
+    }
 }

@@ -1,6 +1,5 @@
 //! The hosts, as generators see them.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -66,8 +65,7 @@ impl Hosts {
         let filters = PullRequestFilters::compile(&generator.filters)?;
         match self.in_time(self.listed_pull_requests(generator, lookup)).await {
             Ok(mut requests) => {
-                let mut seen = HashSet::new();
-                requests.retain(|request| seen.insert(request.number) && filters.take(request));
+                requests.retain(|request| filters.take(request));
                 Ok(requests)
             }
             Err(error) if error.kind() == Kind::NotFound && generator.continue_on_repo_not_found_error => {
@@ -211,8 +209,7 @@ impl Hosts {
         Err(ScmError::invalid("no Pull Request provider implementation configured"))
     }
 
-    /// Repositories, their branches, and the filters between and after. What a host lists twice, as it does when
-    /// something is created between two pages, is taken once.
+    /// Repositories, their branches, and the filters between and after.
     async fn enumerate(
         &self,
         host: &impl RepositoryHost,
@@ -220,15 +217,12 @@ impl Hosts {
     ) -> Result<Vec<Repository>, ScmError> {
         let mut budget = Budget::new(self.settings());
         let mut taken: Vec<Repository> = Vec::new();
-        let mut seen = HashSet::new();
         for repository in host.repositories().await? {
-            let name = (repository.organization.clone(), repository.repository.clone());
-            if !seen.insert(name) || !filters.take_repository(&repository) {
+            if !filters.take_repository(&repository) {
                 continue;
             }
-            let mut branches = HashSet::new();
             for branch in host.branches(&repository).await? {
-                if branches.insert(branch.branch.clone()) && filters.take_branch(host, &branch).await? {
+                if filters.take_branch(host, &branch).await? {
                     budget.item()?;
                     taken.push(branch);
                 }

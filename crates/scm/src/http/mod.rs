@@ -21,7 +21,7 @@ use tracing::debug;
 pub(crate) use answers::Answer;
 pub(crate) use auth::Auth;
 pub(crate) use clients::{Trust, base};
-pub(crate) use pages::{Budget, NumberedPage, link_page, numbered};
+pub(crate) use pages::{Budget, Item, NumberedPage, Page, link_page, list, numbered};
 
 use crate::error::{Kind, ScmError};
 use crate::lookup::Lookup;

@@ -1,11 +1,19 @@
 //! Lists that come in pages.
 
+use std::collections::HashSet;
+
 use reqwest::Url;
 use serde::de::DeserializeOwned;
 
 use super::{Answer, Api};
 use crate::error::{Kind, ScmError};
 use crate::settings::Settings;
+
+/// An item of a list.
+pub(crate) trait Item: DeserializeOwned + Send {
+    /// What tells it from the other items of the list.
+    fn identity(&self) -> String;
+}
 
 /// How much of a list is read before it is taken for endless.
 pub(crate) struct Budget {
@@ -35,37 +43,88 @@ impl Budget {
     }
 }
 
-/// Reads a list whose pages are numbered from 1. `next` tells the number of the page after the one it is given,
-/// with the items read so far.
-pub(crate) async fn numbered<T: DeserializeOwned>(
+/// Reads a whole list. `read` takes a page apart, knowing its URL and how many items came before: its items, and
+/// where the next page is.
+///
+/// Pages are cut from a list that lives on. When an item goes away between two requests, another moves from the
+/// page about to be read to one already read, and would be missed. So all pages but the last are looked at once
+/// more, which costs little where the host can say that nothing has changed. What moved the other way, and so came
+/// twice, is taken once.
+pub(crate) async fn list<T: Item>(
+    api: &Api<'_>,
+    first: Url,
+    read: impl Fn(&Answer, &Url, usize) -> Result<Page<T>, ScmError> + Sync,
+) -> Result<Vec<T>, ScmError> {
+    let mut budget = Budget::new(api.settings());
+    let mut found = Found { items: Vec::new(), seen: HashSet::new() };
+    let (mut done, mut count) = (Vec::new(), 0);
+    let mut url = first;
+    loop {
+        let answer = api.get(url.clone()).await?;
+        let page = read(&answer, &url, count)?;
+        budget.page(page.items.len())?;
+        count += page.items.len();
+        found.take(page.items);
+        match page.next {
+            None => break,
+            Some(next) if next == url => return Err(answer.wrong("its next page is itself")),
+            Some(next) => done.push(std::mem::replace(&mut url, next)),
+        }
+    }
+    for url in done {
+        let page = read(&api.get(url.clone()).await?, &url, 0)?;
+        found.take(page.items);
+    }
+    Ok(found.items)
+}
+
+/// One page of a list.
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) next: Option<Url>,
+}
+
+struct Found<T> {
+    items: Vec<T>,
+    seen: HashSet<String>,
+}
+
+impl<T: Item> Found<T> {
+    fn take(&mut self, items: Vec<T>) {
+        let new = items.into_iter().filter(|item| self.seen.insert(item.identity()));
+        self.items.extend(new);
+    }
+}
+
+/// Reads a list whose pages are numbered from 1 and are plain JSON lists. `next` tells the number of the next page.
+pub(crate) async fn numbered<T: Item>(
     api: &Api<'_>,
     path: &str,
     query: &[(&str, &str)],
     next: fn(&Answer, NumberedPage) -> Result<Option<u64>, ScmError>,
 ) -> Result<Vec<T>, ScmError> {
-    let mut budget = Budget::new(api.settings());
-    let (mut items, mut number) = (Vec::new(), 1);
-    loop {
-        let page = number.to_string();
-        let mut query = query.to_vec();
-        // The first page goes unnumbered, as clients commonly ask for it: one ETag serves all of them.
-        if number > 1 {
-            query.push(("page", &page));
-        }
-        let answer = api.get(api.url(path, &query)).await?;
-        let list: Vec<T> = answer.json()?;
-        budget.page(list.len())?;
-        let items_here = list.len();
-        items.extend(list);
-        match next(&answer, NumberedPage { number, items_here, items_so_far: items.len() })? {
-            None => return Ok(items),
-            Some(next) if next > number => number = next,
-            Some(_) => return Err(answer.wrong("its next page is not a later one")),
-        }
-    }
+    // The first page goes unnumbered, as clients commonly ask for it.
+    let first = api.url(path, query);
+    let read = |answer: &Answer, url: &Url, items_before: usize| {
+        let items: Vec<T> = answer.json()?;
+        let number = page_number(url).unwrap_or(1);
+        let items_so_far = items_before + items.len();
+        let next = match next(answer, NumberedPage { number, items_here: items.len(), items_so_far })? {
+            Some(next) if next <= number => return Err(answer.wrong("its next page is not a later one")),
+            Some(next) => {
+                let mut query = query.to_vec();
+                let next = next.to_string();
+                query.push(("page", &next));
+                Some(api.url(path, &query))
+            }
+            None => None,
+        };
+        Ok(Page { items, next })
+    };
+    list(api, first, read).await
 }
 
-/// What was read when the question for the next page comes up.
+/// What is known when the question for the next page comes up.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberedPage {
     /// Number of the page.
@@ -84,15 +143,15 @@ pub(crate) fn link_page(answer: &Answer, _page: NumberedPage) -> Result<Option<u
         let mut parts = link.split(';').map(str::trim);
         let target = parts.next().and_then(|part| part.strip_prefix('<')?.strip_suffix('>'));
         let is_next = parts.any(|part| matches!(part, "rel=\"next\"" | "rel=next"));
-        if !is_next {
-            continue;
+        if is_next {
+            let url = target.and_then(|target| Url::parse(target).ok());
+            let number = url.as_ref().and_then(page_number);
+            return number.map(Some).ok_or_else(|| answer.wrong("its link to the next page has no number"));
         }
-        let url = target.and_then(|target| Url::parse(target).ok());
-        let number = url.as_ref().and_then(|url| url.query_pairs().find(|(key, _)| key == "page"));
-        return match number.and_then(|(_, number)| number.parse().ok()) {
-            Some(number) => Ok(Some(number)),
-            None => Err(answer.wrong("its link to the next page has no number")),
-        };
     }
     Ok(None)
+}
+
+fn page_number(url: &Url) -> Option<u64> {
+    url.query_pairs().find(|(key, _)| key == "page")?.1.parse().ok()
 }

@@ -104,7 +104,8 @@ async fn an_installation_is_found_by_organisation_whatever_its_case_and_remember
     for _ in 0..2 {
         hosts.repositories(&scm(generator(&host)), &app("", KEY)).await.expect("the app is installed");
     }
-    assert_eq!(host.requests().iter().filter(|request| request.contains("/app/installations?")).count(), 2);
+    // Two pages, and the first once more, for the first question only.
+    assert_eq!(host.requests().iter().filter(|request| request.contains("/app/installations?")).count(), 3);
 }
 
 #[tokio::test]

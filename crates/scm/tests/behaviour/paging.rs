@@ -30,9 +30,9 @@ async fn a_list_without_end_is_an_error_and_not_a_part_of_it() {
     assert_eq!(error.kind(), Kind::Limit);
     assert!(host.requests().len() <= 6, "{:?}", host.requests());
 
-    let rows = vec![Row::get("/2.0/repositories/fleet/billing/pullrequests/").body(json!({
-        "values": [], "next": "{host}/2.0/repositories/fleet/billing/pullrequests/?page=7",
-    }))];
+    let path = "/2.0/repositories/fleet/billing/pullrequests/";
+    let next = |page| json!({"values": [], "next": format!("{{host}}{path}?page={page}")});
+    let rows = vec![Row::get(path).body(next(2)), Row::get(path).query("page", "2").body(next(1))];
     let host = Host::start(rows).await;
     let api = format!("{}/2.0", host.url);
     let generator = pull_request(json!({"bitbucket": {"owner": "fleet", "repo": "billing", "api": api}}));
@@ -55,6 +55,14 @@ async fn a_list_without_end_is_an_error_and_not_a_part_of_it() {
 
 #[tokio::test]
 async fn a_list_that_goes_back_is_an_error() {
+    let path = "/2.0/repositories/fleet/billing/pullrequests/";
+    let next = json!({"values": [], "next": format!("{{host}}{path}?pagelen=50")});
+    let host = Host::start(vec![Row::get(path).body(next)]).await;
+    let api = format!("{}/2.0", host.url);
+    let generator = pull_request(json!({"bitbucket": {"owner": "fleet", "repo": "billing", "api": api}}));
+    let error = hosts(short()).pull_requests(&generator, &objects()).await.expect_err("it does not end");
+    assert_eq!((error.kind(), host.requests().len()), (Kind::Protocol, 1));
+
     let link = "<{host}/organizations/1/repos?page=1>; rel=\"next\"";
     let host = Host::start(vec![Row::get(REPOS).body(json!([])).reply("link", link)]).await;
     let generator = scm(json!({"github": {"organization": "acme", "api": host.url}}));
@@ -175,7 +183,45 @@ async fn what_is_listed_twice_is_taken_once() {
         hosts(settings()).repositories(&github(&host.url), &objects).await.expect("both pages are there");
     let names: Vec<&str> = found.iter().map(|found| found.repository.as_str()).collect();
     assert_eq!(names, ["billing", "web", "edge"]);
-    assert_eq!(host.requests().len(), 5);
+    let lists = host.requests().iter().filter(|request| request.contains("/orgs/")).count();
+    assert_eq!((lists, host.requests().len()), (3, 6), "{:?}", host.requests());
+}
+
+#[tokio::test]
+async fn what_moves_to_a_page_already_read_is_not_missed() {
+    let link = "<{host}/organizations/1/repos?page=2>; rel=\"next\"";
+    let list = || Row::get(REPOS).reply("link", link);
+    let rows = vec![
+        list().body(json!([repo(1, "billing"), repo(2, "web")])).at_most(1),
+        // Now billing is deleted: edge, the first of the second page, becomes the last of the first.
+        list().body(json!([repo(2, "web"), repo(3, "edge")])),
+        Row::get(REPOS).query("page", "2").body(json!([repo(4, "infra")])),
+        Row::get("/api/v3/repos/acme/billing/branches/main").status(404),
+        branch("web"),
+        branch("edge"),
+        branch("infra"),
+    ];
+    let host = Host::start(rows).await;
+    let objects = Objects::token("github", "token", "t");
+    let found =
+        hosts(settings()).repositories(&github(&host.url), &objects).await.expect("both pages are there");
+    let names: Vec<&str> = found.iter().map(|found| found.repository.as_str()).collect();
+    assert_eq!(names, ["web", "infra", "edge"]);
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_looked_at_again_fails_the_list() {
+    let link = "<{host}/organizations/1/repos?page=2>; rel=\"next\"";
+    let rows = vec![
+        Row::get(REPOS).reply("link", link).body(json!([repo(1, "billing")])).at_most(1),
+        Row::get(REPOS).status(500),
+        Row::get(REPOS).query("page", "2").body(json!([])),
+    ];
+    let host = Host::start(rows).await;
+    let objects = Objects::token("github", "token", "t");
+    let error =
+        hosts(settings()).repositories(&github(&host.url), &objects).await.expect_err("it may have moved");
+    assert_eq!(error.kind(), Kind::Network);
 }
 
 #[tokio::test]
