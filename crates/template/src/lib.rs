@@ -35,5 +35,6 @@ pub use exec::ExecError;
 pub use execution::{Entropy, Execution, SeededEntropy, SystemEntropy};
 pub use object::Object;
 pub use parse::ParseError;
+pub use sprig::names::normalize;
 pub use template::{Limits, MissingKey, Template, UnknownOption};
 pub use value::{List, Map, Value};

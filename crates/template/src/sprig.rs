@@ -13,7 +13,7 @@ mod json_text;
 mod letters;
 mod lists;
 mod math;
-mod names;
+pub(crate) mod names;
 mod paths;
 mod random;
 mod regexes;

@@ -11,7 +11,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 /// A DNS subdomain made of any text: what may not stand in one becomes a dash.
-fn normalize(text: &str) -> String {
+pub fn normalize(text: &str) -> String {
     let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.');
     let lower = text.to_lowercase();
     let clean: String = lower.chars().map(|c| if allowed(c) { c } else { '-' }).take(253).collect();
