@@ -1,0 +1,231 @@
+//! A world read from files: cluster Secrets, ConfigMaps, AppProjects and anything else, without a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use baton_grammar::yaml;
+use baton_source::RepositorySecret;
+use serde_json::Value;
+
+use crate::world::{ClusterSecret, ResourceChoice, SecretData, World};
+
+/// Objects read from manifests.
+///
+/// An object without a namespace is found in any. Cluster and repository Secrets count when they are in Argo CD's
+/// namespace or in none. A project exists if it was given, and every project exists while none was given.
+#[derive(Debug, Default)]
+pub struct Offline {
+    argocd_namespace: String,
+    clusters: Arc<Vec<ClusterSecret>>,
+    repository_secrets: Arc<Vec<RepositorySecret>>,
+    secrets: Vec<(Name, SecretData)>,
+    config_maps: Vec<(Name, BTreeMap<String, String>)>,
+    projects: BTreeSet<String>,
+    resources: Vec<Value>,
+}
+
+/// A manifest that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OfflineError {
+    /// The text is not YAML.
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    /// A document is not a Kubernetes object.
+    #[error("document {document} is no Kubernetes object: {why}")]
+    Object {
+        /// Its place in the text, from 1.
+        document: usize,
+        /// What is missing.
+        why: &'static str,
+    },
+    /// A Secret or ConfigMap whose data is not what it should be.
+    #[error("{kind} {name:?}: {why}")]
+    Data {
+        /// `Secret` or `ConfigMap`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// What is wrong; never a value of it.
+        why: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name {
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Offline {
+    /// A world without objects.
+    pub fn new(argocd_namespace: &str) -> Offline {
+        Offline { argocd_namespace: argocd_namespace.to_owned(), ..Offline::default() }
+    }
+
+    /// Adds the objects of a YAML text: any number of documents, lists taken apart.
+    ///
+    /// # Errors
+    /// Text that is no YAML, a document that is no object, and Secrets whose data is not base64.
+    pub fn add_yaml(&mut self, text: &str) -> Result<(), OfflineError> {
+        for (index, document) in yaml::documents(text)?.into_iter().enumerate() {
+            self.add_document(document, index + 1)?;
+        }
+        Ok(())
+    }
+
+    fn add_document(&mut self, document: Value, place: usize) -> Result<(), OfflineError> {
+        let broken = |why| OfflineError::Object { document: place, why };
+        if document.is_null() {
+            return Ok(());
+        }
+        let text = |field: &str| document.get(field).and_then(Value::as_str);
+        let kind = text("kind").ok_or_else(|| broken("it has no kind"))?;
+        let version = text("apiVersion").ok_or_else(|| broken("it has no apiVersion"))?;
+        if kind.ends_with("List")
+            && let Some(Value::Array(items)) = document.get("items")
+        {
+            return items.iter().try_for_each(|item| self.add_document(item.clone(), place));
+        }
+        match (version, kind) {
+            ("v1", "Secret") => self.add_secret(&document),
+            ("v1", "ConfigMap") => {
+                let data = texts(&document, "/data").map_err(|why| wrong("ConfigMap", &document, why))?;
+                self.config_maps.push((Name::of(&document), data));
+                Ok(())
+            }
+            (version, "AppProject") if version.starts_with("argoproj.io/") => {
+                self.projects.insert(Name::of(&document).name);
+                Ok(())
+            }
+            _ => {
+                self.resources.push(document);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_secret(&mut self, object: &Value) -> Result<(), OfflineError> {
+        let fail = |why| wrong("Secret", object, why);
+        let name = Name::of(object);
+        let labels = texts(object, "/metadata/labels").map_err(fail)?;
+        let annotations = texts(object, "/metadata/annotations").map_err(fail)?;
+        let mut data = BTreeMap::new();
+        for (key, encoded) in texts(object, "/data").map_err(fail)? {
+            let packed: String = encoded.split_ascii_whitespace().collect();
+            let decoded = STANDARD.decode(packed).map_err(|_| fail(format!("data.{key} is not base64")))?;
+            data.insert(key, decoded);
+        }
+        for (key, text) in texts(object, "/stringData").map_err(fail)? {
+            data.insert(key, text.into_bytes());
+        }
+        if name.namespace.as_deref().is_none_or(|namespace| namespace == self.argocd_namespace) {
+            if let Some(cluster) = ClusterSecret::read(&name.name, &labels, &annotations, &data) {
+                Arc::make_mut(&mut self.clusters).push(cluster);
+            }
+            let repository = RepositorySecret::read(&labels, &data, &name.name);
+            Arc::make_mut(&mut self.repository_secrets).extend(repository);
+        }
+        self.secrets.push((name, SecretData { labels, data }));
+        Ok(())
+    }
+}
+
+impl World for Offline {
+    async fn clusters(&self) -> Result<Arc<Vec<ClusterSecret>>, String> {
+        Ok(self.clusters.clone())
+    }
+
+    async fn config_map(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, String> {
+        Ok(find(&self.config_maps, namespace, name))
+    }
+
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<SecretData>, String> {
+        Ok(find(&self.secrets, namespace, name))
+    }
+
+    async fn resources(
+        &self,
+        api_version: &str,
+        plural: &str,
+        namespace: &str,
+        choice: &ResourceChoice,
+    ) -> Result<Vec<Value>, String> {
+        let wanted = |object: &&Value| {
+            let name = Name::of(object);
+            let chosen = match choice {
+                ResourceChoice::Name(wanted) => name.name == *wanted,
+                ResourceChoice::Labels(selector) => selector.matches_object(object),
+            };
+            chosen && name.is_in(namespace) && is_kind(object, api_version, plural)
+        };
+        Ok(self.resources.iter().filter(wanted).cloned().collect())
+    }
+
+    async fn project_exists(&self, name: &str) -> Result<bool, String> {
+        Ok(self.projects.is_empty() || self.projects.contains(name))
+    }
+
+    async fn repository_secrets(&self) -> Result<Arc<Vec<RepositorySecret>>, String> {
+        Ok(self.repository_secrets.clone())
+    }
+}
+
+impl Name {
+    fn of(object: &Value) -> Name {
+        let text = |path| object.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        Name {
+            namespace: text("/metadata/namespace").filter(|namespace| !namespace.is_empty()),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
+
+    fn is_in(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+}
+
+/// The last one given wins, as it would when applied.
+fn find<T: Clone>(objects: &[(Name, T)], namespace: &str, name: &str) -> Option<T> {
+    let found = objects.iter().rev().find(|(own, _)| own.name == name && own.is_in(namespace));
+    found.map(|(_, object)| object.clone())
+}
+
+/// Whether an object belongs to a resource. Without a server the plural of a kind is guessed as Kubernetes guesses.
+fn is_kind(object: &Value, api_version: &str, plural: &str) -> bool {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let singular = text("kind").to_lowercase();
+    let guess = match singular.as_bytes() {
+        [.., b's' | b'x'] => format!("{singular}es"),
+        [.., b'c' | b's', b'h'] => format!("{singular}es"),
+        [stem @ .., b'y'] if !matches!(stem.last(), Some(b'a' | b'e' | b'i' | b'o' | b'u')) => {
+            format!("{}ies", &singular[..singular.len() - 1])
+        }
+        _ => format!("{singular}s"),
+    };
+    text("apiVersion") == api_version && (plural == guess || plural.to_lowercase() == singular)
+}
+
+fn texts(object: &Value, path: &str) -> Result<BTreeMap<String, String>, String> {
+    match object.pointer(path) {
+        None | Some(Value::Null) => Ok(BTreeMap::new()),
+        Some(Value::Object(entries)) => entries
+            .iter()
+            .map(|(key, value)| match value {
+                Value::String(text) => Ok((key.clone(), text.clone())),
+                Value::Null => Ok((key.clone(), String::new())),
+                _ => Err(format!("{}.{key} is no text", path.trim_start_matches('/'))),
+            })
+            .collect(),
+        Some(_) => Err(format!("{} is no map", path.trim_start_matches('/'))),
+    }
+}
+
+fn wrong(kind: &'static str, object: &Value, why: String) -> OfflineError {
+    OfflineError::Data { kind, name: Name::of(object).name, why }
+}
