@@ -28,6 +28,7 @@ mod printf;
 mod quote;
 mod sprig;
 mod template;
+mod uses;
 mod value;
 mod verbs;
 

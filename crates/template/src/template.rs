@@ -79,6 +79,16 @@ impl Template {
         Ok(Template { name: name.into(), source: text.into(), trees })
     }
 
+    /// The body that is executed; none when the text defines nothing under its own name.
+    pub(crate) fn root(&self) -> Option<&Tree> {
+        self.trees.get(&self.name)
+    }
+
+    /// The bodies of this template and of those it defines, by name.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.trees.values()
+    }
+
     /// Executes the template with `data` as its dot, without clock and randomness.
     ///
     /// # Errors
@@ -97,7 +107,7 @@ impl Template {
     /// # Errors
     /// With Go's message, when an expression cannot be evaluated or a limit is reached.
     pub fn execute_in(&self, data: &Value, execution: &Execution<'_>) -> Result<String, ExecError> {
-        match self.trees.get(&self.name) {
+        match self.root() {
             Some(root) => exec::execute(&self.trees, root, &self.source, data, execution),
             None => Ok(String::new()),
         }

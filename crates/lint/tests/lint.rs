@@ -1,0 +1,250 @@
+//! Findings, each with its rule, path and line.
+
+use baton_lint::{Finding, read, rendered};
+use serde_json::json;
+
+/// A set without a mistake; cases change a part of it.
+const GOOD: &str = "\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata:
+  name: web
+spec:
+  goTemplate: true
+  goTemplateOptions: [missingkey=error]
+  generators:
+    - clusters: {}
+  strategy:
+    type: RollingSync
+    rollingSync:
+      steps:
+        - matchExpressions:
+            - {key: env, operator: In, values: [dev]}
+        - matchExpressions:
+            - {key: env, operator: In, values: [prod]}
+          maxUpdate: 25%
+  template:
+    metadata:
+      name: 'web-{{.name}}'
+      labels:
+        env: '{{.metadata.labels.env}}'
+    spec:
+      project: default
+      source:
+        repoURL: https://git.example.com/web.git
+        targetRevision: main
+        path: .
+      destination:
+        server: '{{.server}}'
+        namespace: web
+";
+
+fn findings(text: &str) -> Vec<Finding> {
+    read(text).1
+}
+
+#[test]
+fn a_good_set_has_no_findings() {
+    assert_eq!(findings(GOOD), []);
+}
+
+#[test]
+fn each_mistake_is_found_where_it_stands() {
+    // What to replace, with what, and the rule, path and line that must be told.
+    let cases: &[(&str, &str, &str, &str, u64)] = &[
+        ("kind: ApplicationSet", "kind: ApplicationSet\nbad: [", "yaml", "", 5),
+        ("kind: ApplicationSet", "kind: Application", "no-applicationset", "", 1),
+        ("argoproj.io/v1alpha1", "argoproj.io/v1", "api-version", "apiVersion", 1),
+        ("  name: web\nspec", "  labels: {}\nspec", "name", "metadata.name", 3),
+        (
+            "project: default",
+            "project: default\n      projekt: x",
+            "unknown-field",
+            "spec.template.spec.projekt",
+            26,
+        ),
+        ("goTemplate: true", "goTemplate: maybe", "schema", "spec.goTemplate", 6),
+        ("missingkey=error", "missingkey=panic", "template-option", "spec.goTemplateOptions[0]", 7),
+        ("- clusters: {}", "[]", "no-generators", "spec.generators", 8),
+        ("- clusters: {}", "- {}", "empty-generator", "spec.generators[0]", 9),
+        (
+            "- clusters: {}",
+            "- clusters: {}\n      list: {elements: [{name: a, server: b, metadata: c}]}",
+            "several-generators",
+            "spec.generators[0]",
+            9,
+        ),
+        (
+            "- clusters: {}",
+            "- matrix: {generators: [{clusters: {}}]}",
+            "matrix-size",
+            "spec.generators[0].matrix.generators",
+            9,
+        ),
+        (
+            "- clusters: {}",
+            "- merge: {mergeKeys: [], generators: [{clusters: {}}, {clusters: {}}]}",
+            "merge-keys",
+            "spec.generators[0].merge.mergeKeys",
+            9,
+        ),
+        (
+            "- clusters: {}",
+            "- matrix: {generators: [{clusters: {template: {}}}, {clusters: {}}]}",
+            "ignored-template",
+            "spec.generators[0].matrix.generators[0].clusters.template",
+            9,
+        ),
+        (
+            "- clusters: {}",
+            "- matrix:\n        generators:\n          - matrix: {generators: [{matrix: {generators: []}}, {clusters: {}}]}\n          - clusters: {}",
+            "too-deep",
+            "spec.generators[0].matrix.generators[0].matrix.generators[0].matrix",
+            11,
+        ),
+        ("- clusters: {}", "- git: {repoURL: x, revision: main}", "git-neither", "spec.generators[0].git", 9),
+        (
+            "- clusters: {}",
+            "- clusters: {}\n      selector: {matchLabels: {'path[0]': x}}",
+            "selector",
+            "spec.generators[0].selector.matchLabels.path[0]",
+            10,
+        ),
+        (
+            "- clusters: {}",
+            "- clusters: {selector: {matchExpressions: [{key: a, operator: Is}]}}",
+            "selector",
+            "spec.generators[0].clusters.selector",
+            9,
+        ),
+        (
+            "- clusters: {}",
+            "- scmProvider: {filters: [{repositoryMatch: '('}]}",
+            "regexp",
+            "spec.generators[0].scmProvider.filters[0].repositoryMatch",
+            9,
+        ),
+        ("type: RollingSync", "type: Rolling", "strategy-type", "spec.strategy.type", 11),
+        ("type: RollingSync", "type: AllAtOnce", "unused-steps", "spec.strategy.rollingSync", 12),
+        (
+            "type: RollingSync",
+            "type: RollingSync\n    deletionOrder: Backwards",
+            "deletion-order",
+            "spec.strategy.deletionOrder",
+            12,
+        ),
+        (
+            "type: RollingSync",
+            "type: RollingSync\n    deletionOrder: Custom",
+            "deletion-order",
+            "spec.strategy.deletionOrder",
+            12,
+        ),
+        (
+            "operator: In, values: [dev]",
+            "operator: Exists, values: [dev]",
+            "step-operator",
+            "spec.strategy.rollingSync.steps[0].matchExpressions[0].operator",
+            15,
+        ),
+        (
+            "{key: env, operator: In, values: [dev]}",
+            "{key: stage, operator: In, values: [dev]}",
+            "unreachable-step",
+            "spec.strategy.rollingSync.steps[0]",
+            14,
+        ),
+        (
+            "values: [prod]",
+            "values: [prod, dev]",
+            "overlapping-steps",
+            "spec.strategy.rollingSync.steps[1]",
+            16,
+        ),
+        (
+            "- matchExpressions:\n            - {key: env, operator: In, values: [dev]}",
+            "- {}",
+            "unreachable-step",
+            "spec.strategy.rollingSync.steps[1]",
+            15,
+        ),
+        ("maxUpdate: 25%", "maxUpdate: 25", "", "", 0),
+        (
+            "maxUpdate: 25%",
+            "maxUpdate: '25'",
+            "max-update",
+            "spec.strategy.rollingSync.steps[1].maxUpdate",
+            18,
+        ),
+        ("maxUpdate: 25%", "maxUpdate: 0", "max-update", "spec.strategy.rollingSync.steps[1].maxUpdate", 18),
+        ("web-{{.name}}", "web-{{.cluster}}", "unknown-parameter", "spec.template.metadata.name", 21),
+        ("web-{{.name}}", "web-{{.name | shout}}", "template", "spec.template.metadata.name", 21),
+        (
+            "web-{{.name}}",
+            "web-{{.name}}-{{randAlpha 3}}",
+            "restless-function",
+            "spec.template.metadata.name",
+            21,
+        ),
+        ("web-{{.name}}", "web", "fixed-name", "spec.template.metadata.name", 21),
+        (
+            "project: default",
+            "project: '{{.project}}'",
+            "templated-project",
+            "spec.template.spec.project",
+            25,
+        ),
+        (
+            "server: '{{.server}}'",
+            "server: '{{.server}}'\n        name: '{{.name}}'",
+            "destination",
+            "spec.template.spec.destination",
+            30,
+        ),
+    ];
+    let mut missed = Vec::new();
+    for (from, to, rule, path, line) in cases {
+        assert!(GOOD.contains(from), "{from}");
+        let found = findings(&GOOD.replacen(from, to, 1));
+        let told = match *rule {
+            "" => found.is_empty(),
+            rule => found.iter().any(|one| (one.rule, one.path.as_str(), one.line) == (rule, *path, *line)),
+        };
+        if !told {
+            missed.push(format!("{to}: {rule} at {path}, line {line}, is not what was found: {found:#?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn without_go_templates_list_values_must_be_text() {
+    let text = GOOD
+        .replace("goTemplate: true", "goTemplate: false")
+        .replace("  goTemplateOptions: [missingkey=error]\n", "")
+        .replace("- clusters: {}", "- list: {elements: [{name: a, server: b, n: 3}]}")
+        .replace("{{.metadata.labels.env}}", "dev");
+    let rules: Vec<_> = findings(&text).into_iter().map(|one| (one.rule, one.line)).collect();
+    // A Go template in the older language is an unknown parameter, with a hint.
+    assert_eq!(rules.iter().filter(|(rule, _)| *rule == "unknown-parameter").count(), 2, "{rules:?}");
+    assert!(rules.contains(&("list-element", 8)), "{rules:?}");
+}
+
+#[test]
+fn what_is_rendered_shows_names_and_steps() {
+    let (sets, _) = read(GOOD);
+    let application = |name: &str, env: &str| json!({"metadata": {"name": name, "labels": {"env": env}}});
+    let rules = |applications: &[serde_json::Value]| -> Vec<(&str, String)> {
+        rendered(&sets[0], applications).into_iter().map(|one| (one.rule, one.path)).collect()
+    };
+    assert_eq!(rules(&[application("a", "dev"), application("b", "prod")]), []);
+    let steps = "spec.strategy.rollingSync.steps";
+    assert_eq!(rules(&[application("a", "dev")]), [("empty-step", format!("{steps}[1]"))]);
+    let name = "spec.template.metadata.name".to_owned();
+    let found = rules(&[application("a", "dev"), application("a", "prod"), application("B", "test")]);
+    assert!(
+        found.contains(&("duplicate-name", name.clone())) && found.contains(&("name", name)),
+        "{found:?}"
+    );
+    assert!(found.contains(&("unmatched-applications", steps.to_owned())), "{found:?}");
+}

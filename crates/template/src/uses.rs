@@ -1,0 +1,94 @@
+//! What a template uses, without executing it.
+
+use crate::ast::{Branch, Expr, Operand, Pipe, Stmt};
+use crate::template::Template;
+
+impl Template {
+    /// Fields of the data that the template reads by name, each once, in the order of their use: `a` for `{{.a.b}}`
+    /// and for `{{$.a}}`. Inside `range`, `with` and named templates a dot is another value and is left out.
+    pub fn root_fields(&self) -> Vec<String> {
+        let mut uses = Uses::default();
+        if let Some(root) = self.root() {
+            uses.statements(&root.body, true);
+        }
+        uses.fields
+    }
+
+    /// Functions that the template calls, each once, in the order of their use.
+    pub fn functions(&self) -> Vec<&'static str> {
+        let mut uses = Uses::default();
+        for tree in self.trees() {
+            uses.statements(&tree.body, false);
+        }
+        uses.functions
+    }
+}
+
+#[derive(Default)]
+struct Uses {
+    fields: Vec<String>,
+    functions: Vec<&'static str>,
+}
+
+impl Uses {
+    fn statements(&mut self, statements: &[Stmt], root: bool) {
+        for statement in statements {
+            match statement {
+                Stmt::Action(pipe) => self.pipe(pipe, root),
+                Stmt::If(branch) => self.branch(branch, root, root),
+                Stmt::With(branch) | Stmt::Range(branch) => self.branch(branch, root, false),
+                Stmt::Template { pipe: Some(pipe), .. } => self.pipe(pipe, root),
+                Stmt::Template { pipe: None, .. } | Stmt::Text(_) | Stmt::Break | Stmt::Continue => {}
+            }
+        }
+    }
+
+    fn branch(&mut self, branch: &Branch, root: bool, body_root: bool) {
+        self.pipe(&branch.pipe, root);
+        self.statements(&branch.body, body_root);
+        self.statements(&branch.otherwise, root);
+    }
+
+    fn pipe(&mut self, pipe: &Pipe, root: bool) {
+        for operand in pipe.commands.iter().flat_map(|command| &command.operands) {
+            self.operand(operand, root);
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand, root: bool) {
+        match &operand.expr {
+            Expr::Field(names) if root => self.field(names.first()),
+            Expr::Variable(name, names) if &**name == "$" => self.field(names.first()),
+            Expr::Chain(inner, _) => self.operand(inner, root),
+            Expr::Pipe(pipe) => self.pipe(pipe, root),
+            Expr::Function(function) if !self.functions.contains(&function.name) => {
+                self.functions.push(function.name);
+            }
+            _ => {}
+        }
+    }
+
+    fn field(&mut self, name: Option<&std::sync::Arc<str>>) {
+        if let Some(name) = name
+            && !self.fields.iter().any(|known| **known == **name)
+        {
+            self.fields.push(name.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Template;
+
+    #[test]
+    fn fields_of_the_root_and_functions_are_told() {
+        let text = r#"{{.a.b | upper}}{{if .c}}{{.d}}{{else if .e}}x{{end}}{{range $i, $x := .f}}{{.no}}{{$x.no}}{{$.g}}{{else}}{{.h}}{{end}}{{define "t"}}{{.no | lower}}{{end}}{{template "t" (index .i 0)}}{{(.j).k}}"#;
+        let template = Template::parse("t", text).expect("a template");
+        // The name of the whole is "t", and so is the definition inside: the later one is the root, as in Go.
+        assert!(template.functions().contains(&"lower"));
+        let template = Template::parse("whole", text).expect("a template");
+        assert_eq!(template.root_fields(), ["a", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        assert_eq!(template.functions(), ["lower", "upper", "index"]);
+    }
+}
