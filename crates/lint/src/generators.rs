@@ -215,7 +215,7 @@ fn host(body: &Value, path: &str, hosts: &[&str], report: &mut Report<'_>) {
     for (index, filter) in body["filters"].as_array().into_iter().flatten().enumerate() {
         for (field, pattern) in filter.as_object().into_iter().flatten() {
             if let (true, Some(pattern)) = (field.ends_with("Match"), pattern.as_str())
-                && let Err(error) = regex::Regex::new(pattern)
+                && let Err(error) = baton_grammar::regexp::Regexp::parse(pattern)
             {
                 report.error("regexp", format!("{path}.filters[{index}].{field}"), error.to_string());
             }
