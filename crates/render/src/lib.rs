@@ -1,6 +1,7 @@
 //! From a template and one set of parameters to an Application.
 //!
-//! Pure: values in, values out. A template is compiled once ([`Renderer`]), so that rendering touches only the strings
+//! Values in, values out; only templates that ask for the time or for randomness (`now`, `randAlphaNum`) get it from the
+//! system, as Argo CD's do. A template is compiled once ([`Renderer`]), so that rendering touches only the strings
 //! that hold template text; everything else is copied. The same walk fills in the second child of a matrix
 //! ([`Interpolation`]). What one Application may use is bounded: bytes, nesting, nodes and steps of its templates.
 

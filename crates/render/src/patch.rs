@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use baton_api::Application;
+use baton_api::application_status::ApplicationStatus;
 use baton_grammar::yaml;
 use baton_schema::{PatchStrategy, Reader, Schema, strategic, type_errors};
 use baton_template::Map as Params;
@@ -24,7 +25,8 @@ pub(crate) struct Patch {
 
 impl Patch {
     pub(crate) fn compile(engine: &Engine, text: &str) -> Result<Patch, RenderError> {
-        Ok(Patch { text: Text::compile_for(engine, Subject::Patch, PATH, text)? })
+        let text = Text::compile_for(engine, Subject::Patch, PATH, text).map_err(unrendered)?;
+        Ok(Patch { text })
     }
 
     /// Renders the patch and merges it into an Application. The project cannot be changed.
@@ -34,7 +36,7 @@ impl Patch {
         params: &Params,
         budget: &mut Budget,
     ) -> Result<Value, RenderError> {
-        let rendered = self.text.render_in(&Scope::new(params, 1))?;
+        let rendered = self.text.render_in(&Scope::new(params, 1)).map_err(unrendered)?;
         budget.take(rendered.len(), Subject::Patch, PATH)?;
         let patch = read(&rendered)?;
         if patch.is_null() {
@@ -42,13 +44,17 @@ impl Patch {
         }
         check(&patch)?;
         let merged = strategic::merge(&MERGING, &application, &patch)
-            .map_err(|error| trouble(format!("templatePatch cannot be applied: {error}")))?;
+            .map_err(|error| trouble(format!("error while applying templatePatch: {error}")))?;
         let mut patched: Application = serde_json::from_value(merged)
             .map_err(|error| trouble(format!("the patched Application cannot be read: {error}")))?;
         patched.spec.project =
             application.pointer("/spec/project").and_then(Value::as_str).unwrap_or_default().to_owned();
-        serde_json::to_value(patched)
-            .map_err(|error| trouble(format!("the patched Application cannot be written: {error}")))
+        // A patch may not make up what was seen of an Application.
+        patched.status = ApplicationStatus::default();
+        let mut written = serde_json::to_value(patched)
+            .map_err(|error| trouble(format!("the patched Application cannot be written: {error}")))?;
+        drop_empty_metadata(&mut written);
+        Ok(written)
     }
 }
 
@@ -62,9 +68,24 @@ fn read(text: &str) -> Result<Value, RenderError> {
     }
     yaml::first(text).map_err(|error| {
         let place = usize::try_from(error.line).ok().zip(usize::try_from(error.column).ok());
-        trouble(format!("rendered templatePatch is not YAML: {}", error.message))
-            .at(place.map(|(line, column)| Place { line, column }))
+        trouble(format!(
+            "error while converting template to json: rendered templatePatch is no YAML: {}",
+            error.message
+        ))
+        .at(place.map(|(line, column)| Place { line, column }))
     })
+}
+
+/// Kubernetes' metadata leaves out what is empty.
+fn drop_empty_metadata(application: &mut Value) {
+    if let Some(Value::Object(metadata)) = application.get_mut("metadata") {
+        metadata.retain(|_, field| match field {
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::String(text) => !text.is_empty(),
+            _ => true,
+        });
+    }
 }
 
 /// A patch must have the types of an Application, though it need not be a whole one.
@@ -105,6 +126,10 @@ fn drop_nulls(value: &mut Value, depth: usize) {
         }
         _ => {}
     }
+}
+
+fn unrendered(error: RenderError) -> RenderError {
+    error.while_doing("error replacing values in templatePatch")
 }
 
 fn trouble(message: String) -> RenderError {

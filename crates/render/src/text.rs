@@ -1,6 +1,9 @@
 //! One string of a template.
 
-use baton_template::{Limits, MissingKey, Template, Value};
+use std::cell::OnceCell;
+
+use baton_template::{Execution, Limits, MissingKey, SystemEntropy, Template, Value};
+use jiff::Zoned;
 
 use crate::Params;
 use crate::engine::Engine;
@@ -10,6 +13,9 @@ use crate::tags::Tags;
 
 /// The name Argo CD gives every template; templates may call themselves by it, and messages show it.
 const NAME: &str = "base";
+
+/// What the names of functions have in common that tell the time or work with it.
+const TIMED: [&str; 5] = ["now", "ago", "date", "Date", "gen"];
 
 /// How much of a template an error message shows, in bytes.
 const SHOWN: usize = 160;
@@ -28,7 +34,12 @@ enum Body {
     /// Nothing to render.
     Plain,
     Tags(Tags),
-    Go(Box<Template>, MissingKey),
+    Go {
+        template: Box<Template>,
+        missing_key: MissingKey,
+        /// It may ask for the time.
+        timed: bool,
+    },
 }
 
 /// Parameters in both forms the engines take, and what each string may use.
@@ -36,6 +47,8 @@ pub(crate) struct Scope<'p> {
     params: &'p Params,
     dot: Value,
     limits: Limits,
+    /// The time all strings that are rendered together see; it is looked up when one of them asks for it.
+    now: OnceCell<Zoned>,
 }
 
 // === impl Text ===
@@ -74,7 +87,11 @@ impl Text {
                 }
             },
             Engine::Go(missing_key) => match Template::parse(NAME, text) {
-                Ok(template) => Body::Go(Box::new(template), *missing_key),
+                Ok(template) => Body::Go {
+                    template: Box::new(template),
+                    missing_key: *missing_key,
+                    timed: TIMED.iter().any(|name| text.contains(name)),
+                },
                 Err(error) => {
                     let complaint = error.to_string();
                     let told = Told::read(&complaint);
@@ -91,8 +108,14 @@ impl Text {
         match &self.body {
             Body::Plain => Ok(self.source.as_ref().to_owned()),
             Body::Tags(tags) => Ok(tags.render(scope.params)),
-            Body::Go(template, missing_key) => {
-                template.execute(&scope.dot, *missing_key, scope.limits).map_err(|error| {
+            Body::Go { template, missing_key, timed } => {
+                let execution = Execution {
+                    missing_key: *missing_key,
+                    limits: scope.limits,
+                    now: timed.then(|| scope.now.get_or_init(Zoned::now)),
+                    entropy: Some(&SystemEntropy),
+                };
+                template.execute_in(&scope.dot, &execution).map_err(|error| {
                     let complaint = error.to_string();
                     let told = Told::read(&complaint);
                     let message =
@@ -126,7 +149,7 @@ impl Text {
 impl<'p> Scope<'p> {
     /// A scope for rendering `count` strings together.
     pub(crate) fn new(params: &'p Params, count: usize) -> Scope<'p> {
-        Scope { params, dot: Value::Map(params.clone()), limits: share(count) }
+        Scope { params, dot: Value::Map(params.clone()), limits: share(count), now: OnceCell::new() }
     }
 }
 
@@ -172,9 +195,8 @@ fn action_at_fault(text: &str, line: usize, complaint: &baton_template::ParseErr
     Place::of(text, at.unwrap_or(start))
 }
 
-/// The start of a template, on one line.
+/// The start of a template.
 fn shown(text: &str) -> String {
-    let text = text.trim_end();
     if text.len() <= SHOWN {
         return text.to_owned();
     }

@@ -1,6 +1,7 @@
 //! What templates cannot do: panic, run on, or grow without end.
 
-use baton_render::{Engine, Interpolation, Renderer, Text};
+use baton_render::{Engine, Interpolation, Params, Renderer, Text};
+use baton_template::Value as Param;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -8,19 +9,21 @@ use crate::support::{GO, STRICT, params, rendered, template, yaml};
 
 #[test]
 fn what_is_rendered_is_bounded_in_bytes() {
-    let application = "{metadata: {name: a, annotations: {a: '{{ .x }}', b: '{{ .x }}', c: '{{ .x }}'}}, spec: {project: p}}";
-    let large = "v".repeat(3 << 20);
-    for engine in [GO, Engine::Fast] {
-        let application = match engine {
-            Engine::Fast => application.replace(".x", "x"),
-            Engine::Go(_) => application.to_owned(),
-        };
-        let error = rendered(engine, &application, None, &format!("{{x: {large}}}")).expect_err("too large");
-        assert!(error.contains("larger than 4194304 bytes"), "{error}");
+    let large = Params::new([("x".into(), Param::from("v".repeat(3 << 20)))]);
+    let refusal = |engine: Engine, application: &str, patch: Option<&str>| {
+        let renderer = Renderer::new(&engine, &template(application), patch, false).expect("a template");
+        renderer.render(&large, "argocd").expect_err("too large").to_string()
+    };
+    for (engine, text) in [(GO, "{{ .x }}"), (Engine::Fast, "{{x}}")] {
+        let application = format!("{{metadata: {{annotations: {{a: '{text}', b: '{text}'}}}}}}");
+        let error = refusal(engine, &application, None);
+        assert_eq!(
+            error,
+            "template metadata.annotations.b: rendered text is larger than 4194304 bytes in all"
+        );
     }
-    let patch = "#{{ .x }}\n#{{ .x }}";
-    let error = rendered(GO, "{metadata: {name: a}}", Some(patch), &format!("{{x: {large}}}"));
-    assert!(error.is_err_and(|error| error.starts_with("spec.templatePatch")));
+    let error = refusal(GO, "{metadata: {name: '{{ .x }}'}}", Some("#{{ .x }}"));
+    assert_eq!(error, "spec.templatePatch: rendered text is larger than 4194304 bytes in all");
 }
 
 #[test]

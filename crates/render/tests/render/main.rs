@@ -1,5 +1,6 @@
 //! What templates render to, what they refuse, and what hostile ones cannot do.
 
+mod argo;
 mod hostile;
 mod interpolate;
 mod overlay;

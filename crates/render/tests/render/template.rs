@@ -165,6 +165,31 @@ fn of_two_keys_that_render_alike_the_later_template_wins() {
     assert_eq!(object["metadata"]["labels"], json!({"same": "second"}));
 }
 
+/// A template that changes its parameters does so for its own Application only.
+#[test]
+fn changed_parameters_are_seen_within_one_application_only() {
+    let text = "
+        metadata: {annotations: {a: '{{ $_ := set .m \"x\" \"changed\" }}{{ .m.x }}'}, name: '{{ .m.x }}'}
+        spec: {project: p}
+    ";
+    let renderer = Renderer::new(&GO, &template(text), None, true).expect("a template");
+    let parameters = params("{m: {x: original}}");
+    for _ in 0..2 {
+        let object = renderer.render(&parameters, "argocd").expect("an Application");
+        assert_eq!(object["metadata"]["name"], "changed");
+    }
+    assert_eq!(baton_template::Value::Map(parameters).to_string(), "map[m:map[x:original]]");
+}
+
+/// 2.2: functions that give something else each time stay available.
+#[test]
+fn time_and_randomness_are_to_be_had() {
+    let application = "{metadata: {name: 'a-{{ randAlphaNum 8 | lower }}', annotations: {at: '{{ now | date \"2006\" }}'}}, spec: {project: p}}";
+    let object = rendered(GO, application, None, "{x: v}").expect("an Application");
+    assert_eq!(object["metadata"]["name"].as_str().map(str::len), Some(10));
+    assert_eq!(object["metadata"]["annotations"]["at"].as_str().map(str::len), Some(4));
+}
+
 /// Whole numbers written as floats lose their fraction, as they do in Go; large integers keep every digit.
 #[test]
 fn numbers_in_free_form_values_are_written_as_go_writes_them() {
@@ -196,7 +221,7 @@ fn errors_name_template_field_line_and_column() {
         (
             STRICT,
             r#"values: "a: 1\nb: {{ .x }}\nc: {{ .x | 5 }}\n""#,
-            "template spec.source.helm.values, line 3, column 4: failed to parse template a: 1\nb: {{ .x }}\nc: {{ .x | 5 }}: non executable command in pipeline stage 2",
+            "template spec.source.helm.values, line 3, column 4: failed to parse template a: 1\nb: {{ .x }}\nc: {{ .x | 5 }}\n: non executable command in pipeline stage 2",
         ),
         (
             STRICT,
