@@ -6,7 +6,7 @@ use crate::Limits;
 const BYTES_PER_STEP: u64 = 256;
 
 /// Memory a value in a list or a map takes, with its share of the container.
-const BYTES_PER_VALUE: usize = 64;
+const BYTES_PER_VALUE: usize = 128;
 
 /// Nesting of values that are walked: printed, compared, copied, written. Only values built to exhaust the stack
 /// are deeper.

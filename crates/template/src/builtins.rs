@@ -14,7 +14,12 @@ type Outcome = Result<Value, String>;
 
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.iter().find(|function| function.name == name).or_else(|| sprig::find(name))
+    FUNCTIONS.iter().chain(sprig::all()).find(|function| function.name == name)
+}
+
+/// The names of all functions a template can call.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().chain(sprig::all()).map(|function| function.name)
 }
 
 const fn entry(

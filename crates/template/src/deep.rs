@@ -1,9 +1,9 @@
 //! Values seen as a whole: compared, copied, searched.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::budget::Budget;
-use crate::value::{List, Map, Value};
+use crate::budget::{Budget, MAX_DEPTH};
+use crate::value::{Items, List, Map, Value};
 
 /// Whether two values are of the same types and hold the same, all the way down (Go's `reflect.DeepEqual`).
 ///
@@ -92,6 +92,43 @@ fn copy_at(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, St
         }
         other => other.clone(),
     })
+}
+
+/// The map with every list and map in it made anew, parts that are shared once only. What is nested beyond reason is
+/// not copied but shared with the original.
+pub(crate) fn detached(map: &Map) -> Map {
+    let copy = detached_at(&Value::Map(map.clone()), &mut HashMap::new(), 0);
+    if let Value::Map(copy) = copy { copy } else { map.empty_like() }
+}
+
+fn detached_at(value: &Value, made: &mut HashMap<usize, Value>, depth: usize) -> Value {
+    let address = match value {
+        Value::List(list) => list.address(),
+        Value::Map(map) => map.address(),
+        _ => return value.clone(),
+    };
+    if depth > MAX_DEPTH {
+        return value.clone();
+    }
+    if let Some(copy) = made.get(&address) {
+        return copy.clone();
+    }
+    let copy = match value {
+        Value::List(list) if !list.is_nil() && matches!(list.holds(), Items::Any | Items::Lists) => {
+            let items = list.items().iter().map(|item| detached_at(item, made, depth + 1));
+            Value::List(List::of(list.holds(), items.collect()))
+        }
+        Value::Map(map) => {
+            let copy = map.empty_like();
+            for (key, item) in map.snapshot() {
+                copy.insert(key, detached_at(&item, made, depth + 1));
+            }
+            Value::Map(copy)
+        }
+        other => other.clone(),
+    };
+    made.insert(address, copy.clone());
+    copy
 }
 
 /// Sets a key of a map.

@@ -32,6 +32,7 @@ mod uses;
 mod value;
 mod verbs;
 
+pub use builtins::functions;
 pub use exec::ExecError;
 pub use execution::{Entropy, Execution, SeededEntropy, SystemEntropy};
 pub use object::Object;

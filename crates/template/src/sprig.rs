@@ -33,8 +33,8 @@ type Outcome = Result<Value, String>;
 /// The longest string a function makes by repetition; limits of an execution are checked afterwards.
 const MAX_TEXT: usize = 8 << 20;
 
-/// The function of a name.
-pub(crate) fn find(name: &str) -> Option<&'static Function> {
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     [
         strings::FUNCTIONS,
         defaults::FUNCTIONS,
@@ -59,7 +59,6 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     ]
     .into_iter()
     .flatten()
-    .find(|function| function.name == name)
 }
 
 const fn fixed(name: &'static str, params: &'static [Param], body: fn(&[Value]) -> Outcome) -> Function {

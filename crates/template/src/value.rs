@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::deep;
 use crate::object::Object;
 use crate::print;
 
@@ -254,6 +255,13 @@ impl Map {
         self.entries.read_recursive().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
+    /// A copy that shares no list or map with this one: templates can change maps, and what they change in the copy
+    /// stays there.
+    #[must_use]
+    pub fn detached(&self) -> Map {
+        deep::detached(self)
+    }
+
     /// A new map of the same type.
     pub(crate) fn empty_like(&self) -> Map {
         Map { entries: Arc::default(), strings: self.strings }
@@ -380,6 +388,19 @@ mod tests {
         ] {
             assert_eq!(Value::from(&json).to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_detached_map_shares_nothing() {
+        let Value::Map(map) = Value::from(&json!({"a": {"b": 1}, "l": [{"c": 2}]})) else {
+            panic!("an object is a map");
+        };
+        let copy = map.detached();
+        if let Some(Value::Map(inner)) = map.get("a") {
+            inner.insert("b", Value::Int(5));
+        }
+        map.insert("x", Value::Nil);
+        assert_eq!(Value::Map(copy).to_string(), "map[a:map[b:1] l:[map[c:2]]]");
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! No template and no input panics or runs past its limits.
 
-use baton_template::{Limits, Map, MissingKey, Template, Value, params};
+use baton_template::{Execution, Limits, Map, MissingKey, SeededEntropy, Template, Value, functions, params};
 use proptest::prelude::*;
 
 const LIMITS: Limits = Limits { steps: 2_000, output: 4_096, depth: 200 };
 
 fn execute(text: &str) -> Result<String, String> {
-    let data: serde_json::Value =
-        serde_json::json!({"a": {"b": [1, "x", null]}, "n": 3, "s": "héllo", "l": ["x", "y"]});
     let template = Template::parse("t", text).map_err(|error| error.to_string())?;
-    template.execute(&Value::from(&data), MissingKey::Default, LIMITS).map_err(|error| error.to_string())
+    template.execute(&data(), MissingKey::Default, LIMITS).map_err(|error| error.to_string())
+}
+
+fn data() -> Value {
+    Value::from(&serde_json::json!({"a": {"b": [1, "x", null]}, "n": 3, "s": "héllo", "l": ["x", "y"]}))
 }
 
 /// Pieces that are likely to make sense together.
@@ -107,7 +109,75 @@ fn piece() -> impl Strategy<Value = String> {
     proptest::sample::select(pieces.to_vec()).prop_map(str::to_owned)
 }
 
+/// Arguments of every type, sound and unsound.
+const ARGUMENTS: [&str; 23] = [
+    "nil",
+    "true",
+    "0",
+    "3",
+    "-7",
+    "9223372036854775807",
+    "2.5",
+    "(float64 `nan`)",
+    "``",
+    "`a`",
+    "`héllo wörld`",
+    "`1.2.3`",
+    "`[a-z(`",
+    "`{\"a\": [1, null]}`",
+    "`%5.2v`",
+    ".",
+    ".a",
+    ".l",
+    ".missing",
+    "(list)",
+    "(list 1 `x` nil (list 2))",
+    "(dict `a` 1 `b` (list))",
+    "(split `-` `a-b`)",
+];
+
+fn called(text: &str) {
+    let clock = "2024-05-06T07:08:09+02:00[Europe/Berlin]".parse().expect("it is a time");
+    let entropy = SeededEntropy::new(7);
+    let execution = Execution {
+        missing_key: MissingKey::Default,
+        limits: LIMITS,
+        now: Some(&clock),
+        entropy: Some(&entropy),
+    };
+    let template = Template::parse("t", text).expect("every function is there");
+    if let Ok(output) = template.execute_in(&data(), &execution) {
+        assert!(output.len() <= LIMITS.output, "{text}");
+    }
+}
+
+#[test]
+fn every_function_takes_or_refuses_any_two_arguments() {
+    for name in functions() {
+        called(&format!("{{{{{name}}}}}"));
+        for first in ARGUMENTS {
+            called(&format!("{{{{{name} {first}}}}}"));
+            for second in ARGUMENTS {
+                called(&format!("{{{{{name} {first} {second}}}}}"));
+            }
+        }
+    }
+}
+
+fn call() -> impl Strategy<Value = String> {
+    let name = || proptest::sample::select(functions().collect::<Vec<_>>());
+    let argument = || proptest::sample::select(ARGUMENTS.to_vec());
+    let arguments = || proptest::collection::vec(argument(), 0..5).prop_map(|arguments| arguments.join(" "));
+    (name(), arguments(), name(), arguments())
+        .prop_map(|(first, some, second, more)| format!("{{{{{second} {more} ({first} {some})}}}}"))
+}
+
 proptest! {
+    #[test]
+    fn any_function_takes_or_refuses_what_any_other_returns(text in call()) {
+        called(&text);
+    }
+
     #[test]
     fn any_text_compiles_and_runs_or_is_refused(text in any::<String>()) {
         let _ = execute(&text);
@@ -222,6 +292,7 @@ fn large_values_are_refused_before_they_are_made() {
         "{{seq 0 1 9223372036854775806}}",
         "{{repeat 1000000000 `x`}}",
         "{{indent 1000000000 `x`}}",
+        "{{$x := list}}{{range 300}}{{$x = append $x (splitList `` (repeat 4000 `x`))}}{{end}}",
         "{{$x := list 1}}{{range 64}}{{$x = concat $x $x}}{{end}}",
         "{{$x := dict}}{{range $i := 100000}}{{$_ := set $x (toString $i) $i}}{{end}}",
         "{{$x := list}}{{range $i := 100000}}{{$x = append $x $i}}{{end}}",

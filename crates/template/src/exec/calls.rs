@@ -208,8 +208,8 @@ fn param(function: &Function, index: usize) -> Param {
 fn size(value: &Value) -> usize {
     match value {
         Value::Str(text) => text.len(),
-        Value::List(list) => list.items().len() * 32,
-        Value::Map(map) => map.len() * 64,
+        Value::List(list) => list.items().len() * 64,
+        Value::Map(map) => map.len() * 128,
         _ => 0,
     }
 }

@@ -49,12 +49,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
     metered("join", &[Str, Any], None, |context, args| {
         join(str_of(&args[0]), &texts(&args[1], context.budget)?)
     }),
-    fixed("splitList", &[Str, Str], |args| {
-        Ok(Value::List(List::strings(pieces(str_of(&args[0]), str_of(&args[1])))))
+    metered("splitList", &[Str, Str], None, |context, args| {
+        Ok(Value::List(List::strings(pieces(str_of(&args[0]), -1, str_of(&args[1]), context.budget)?)))
     }),
-    fixed("split", &[Str, Str], |args| Ok(numbered(pieces(str_of(&args[0]), str_of(&args[1]))))),
-    fixed("splitn", &[Str, Int, Str], |args| {
-        Ok(numbered(first_pieces(str_of(&args[0]), int_of(&args[1]), str_of(&args[2]))))
+    metered("split", &[Str, Str], None, |context, args| {
+        Ok(numbered(pieces(str_of(&args[0]), -1, str_of(&args[1]), context.budget)?))
+    }),
+    metered("splitn", &[Str, Int, Str], None, |context, args| {
+        Ok(numbered(pieces(str_of(&args[0]), int_of(&args[1]), str_of(&args[2]), context.budget)?))
     }),
 ];
 
@@ -138,29 +140,38 @@ fn each_present(args: &[Value], budget: &mut Budget, write: fn(String) -> String
     join(" ", &texts?)
 }
 
-/// The text cut at each separator; at each character if that is empty.
-fn pieces(separator: &str, text: &str) -> Vec<String> {
+/// The text cut at each separator, or at each character if that is empty. No more pieces than `count` unless that is
+/// negative: the last is what is left, uncut.
+fn pieces<'a>(
+    separator: &str,
+    count: i64,
+    text: &'a str,
+    budget: &mut Budget,
+) -> Result<Vec<&'a str>, String> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let most = if separator.is_empty() { text.len() } else { text.matches(separator).count() + 1 };
+    budget.values(most.min(count))?;
     if separator.is_empty() {
-        return text.chars().map(String::from).collect();
+        return Ok(characters(text, count));
     }
-    text.split(separator).map(str::to_owned).collect()
+    Ok(text.splitn(count, separator).collect())
 }
 
-/// The same, but no more pieces than `count` unless that is negative: the last is what is left, uncut.
-fn first_pieces(separator: &str, count: i64, text: &str) -> Vec<String> {
-    let Ok(count) = usize::try_from(count) else {
-        return pieces(separator, text);
-    };
-    if separator.is_empty() && count > 0 {
-        let mut pieces: Vec<String> = text.chars().take(count - 1).map(String::from).collect();
-        let rest = &text[pieces.iter().map(String::len).sum()..];
-        pieces.extend((!rest.is_empty()).then(|| rest.to_owned()));
-        return pieces;
+fn characters(text: &str, count: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next()
+        && pieces.len() < count
+    {
+        let length = if pieces.len() + 1 == count { rest.len() } else { c.len_utf8() };
+        let (piece, after) = rest.split_at(length);
+        pieces.push(piece);
+        rest = after;
     }
-    text.splitn(count, separator).map(str::to_owned).collect()
+    pieces
 }
 
-fn numbered(pieces: Vec<String>) -> Value {
+fn numbered(pieces: Vec<&str>) -> Value {
     let pieces = pieces.into_iter().enumerate();
     Value::Map(Map::strings(pieces.map(|(index, piece)| (format!("_{index}"), piece))))
 }
