@@ -31,7 +31,6 @@ pub(crate) enum Param {
     /// A map to any values; nil where there is no value.
     Map,
     /// A list of any values; nil where there is no value.
-    #[allow(dead_code, reason = "for functions that make certificates")]
     List,
     /// An object of the type Go calls so.
     Object(&'static str),

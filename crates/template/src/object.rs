@@ -45,7 +45,6 @@ pub(crate) trait Thing: Any + Send + Sync {
 /// What an object has under a name.
 pub(crate) enum Member {
     /// A value that is there.
-    #[allow(dead_code, reason = "for certificates")]
     Field(Value),
     /// A function that is called with the object before its other arguments; its `params` tell the others only.
     Method(&'static Function),

@@ -1,6 +1,7 @@
 //! Functions beyond Go's own: sprig's, and those Argo CD adds.
 
 mod base32;
+mod certificates;
 mod ciphers;
 mod dates;
 mod decimal;
@@ -56,6 +57,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         ciphers::FUNCTIONS,
         base32::FUNCTIONS,
         urls::FUNCTIONS,
+        certificates::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

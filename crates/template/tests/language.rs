@@ -67,6 +67,11 @@ fn every_function_on_urls_does_what_sprigs_does() {
 }
 
 #[test]
+fn every_function_on_certificates_does_what_sprigs_does_where_that_can_be_told() {
+    compare(&cases(include_str!("golden/certificates.jsonl")));
+}
+
+#[test]
 fn every_random_function_does_what_sprigs_does_where_that_can_be_told() {
     compare(&cases(include_str!("golden/random.jsonl")));
 }

@@ -75,6 +75,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
     fixed("unixEpoch", &[TIME], |args| Ok(receiver(args, 0)?.unix().to_string().into())),
 ];
 
+/// A time so long from now, in UTC.
+pub(super) fn in_utc(context: &Context<'_>, later: Duration, layout: &str) -> Result<String, String> {
+    Ok(now(context)?.plus(later).told_in(Zone::UTC).format(layout))
+}
+
 fn now(context: &Context<'_>) -> Result<Instant, String> {
     context.now().map(Instant::new)
 }
