@@ -27,6 +27,7 @@ mod repositories;
 mod secret;
 mod session;
 mod settings;
+mod snapshot;
 mod tree;
 
 pub use access::{Access, RepositorySecret, Trust, access};

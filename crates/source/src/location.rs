@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::SourceError;
 use crate::secret::Secret;
 use crate::settings::Settings;
+use crate::snapshot;
 
 /// Longest URL that is read.
 const MAX_URL: usize = 4096;
@@ -14,6 +15,13 @@ const MAX_URL: usize = 4096;
 pub(crate) enum Location {
     /// Over the network.
     Remote(Remote),
+    /// From the files of a directory that the operator named and that is no repository.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// How messages name it.
+        display: String,
+    },
     /// From this machine's disk.
     Local {
         /// The working tree or bare repository.
@@ -61,7 +69,12 @@ impl Location {
             return Err(refuse("it holds a control character"));
         }
         if let Some(path) = mapped(url, settings) {
-            return Ok(Location::Local { path: path.to_owned(), display: display(url) });
+            let (path, display) = (path.to_owned(), display(url));
+            return Ok(if snapshot::is_plain(&path) {
+                Location::Directory { path, display }
+            } else {
+                Location::Local { path, display }
+            });
         }
         if url.starts_with('-') {
             return Err(refuse("it begins with a dash"));
@@ -95,7 +108,7 @@ impl Location {
     pub(crate) fn display(&self) -> String {
         match self {
             Location::Remote(remote) => remote.url.clone(),
-            Location::Local { display, .. } => display.clone(),
+            Location::Directory { display, .. } | Location::Local { display, .. } => display.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The repositories as the rest of the program sees them.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use crate::objects::{Allowance, Store};
 use crate::references::{self, Commit, References, Resolved, not_found};
 use crate::session::{Session, Surroundings};
 use crate::settings::Settings;
+use crate::snapshot;
 use crate::tree::{Entry, MAX_TARGET, Object, Tree};
 
 /// How the files begin that stand for contents kept elsewhere.
@@ -89,6 +90,7 @@ impl Repositories {
             return Ok(commit);
         }
         match location {
+            Location::Directory { path, .. } => inner.snapshot(&repository, &path).await,
             Location::Local { path, .. } => {
                 inner.resolve_local(&repository, &Store::local(&path), &path, revision).await
             }
@@ -105,6 +107,9 @@ impl Repositories {
     pub async fn tree(&self, url: &str, access: &Access, commit: &Commit) -> Result<Arc<Tree>, SourceError> {
         let inner = &*self.0;
         match Location::parse(url, &inner.settings)? {
+            Location::Directory { path, display } => {
+                inner.local_tree(&display, &inner.snapshots_of(&path), *commit).await
+            }
             Location::Local { path, display } => inner.local_tree(&display, &path, *commit).await,
             Location::Remote(remote) => inner.tree(&inner.distant(remote, access).await?, *commit).await,
         }
@@ -139,7 +144,8 @@ impl Repositories {
             paths.iter().map(object).collect()
         };
         let contents = match location {
-            Location::Local { path, display } => {
+            Location::Directory { path, display } | Location::Local { path, display } => {
+                let path = if snapshot::is_plain(&path) { inner.snapshots_of(&path) } else { path };
                 let objects = objects_of(&*inner.local_tree(&display, &path, *commit).await?)?;
                 let store = Store::local(&path);
                 let here = store.contents(&inner.runner, &inner.settings.limits, &objects, allowance).await;
@@ -191,6 +197,16 @@ fn large(
 }
 
 impl Inner {
+    fn snapshots_of(&self, directory: &Path) -> PathBuf {
+        snapshot::place(&self.settings.cache_dir, directory)
+    }
+
+    async fn snapshot(&self, repository: &str, directory: &Path) -> Result<Commit, SourceError> {
+        let place = self.snapshots_of(directory);
+        let taken = snapshot::take(&self.runner, &self.settings.limits, directory, &place).await;
+        taken.map_err(|failure| explain_local(repository, directory, failure))
+    }
+
     async fn resolve_local(
         &self,
         repository: &str,

@@ -10,7 +10,7 @@ pub struct Settings {
     /// Where fetched objects are kept. Several processes may share the directory; it is made when missing.
     pub cache_dir: PathBuf,
     /// Repositories read from this machine's disk instead: URL to a working tree or bare repository, of which the
-    /// committed state is read.
+    /// committed state is read, or to any other directory, whose files stand for every revision.
     pub local: BTreeMap<String, PathBuf>,
     /// Whether `file://` URLs and absolute paths may be read without being in `local`.
     pub allow_local: bool,

@@ -45,17 +45,36 @@ async fn bare_repositories_and_linked_working_trees_are_read_too() {
 }
 
 #[tokio::test]
-async fn what_is_no_repository_is_said_to_be_none() {
-    let (repo, commit) = Repo::filled();
-    // A directory within a repository is not that repository.
-    let inner = repo.path().join("apps");
-    let missing = repo.path().join("missing");
-    for path in [inner, missing] {
-        let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), path.clone())));
-        let fault = resolve(&world, "HEAD").await.expect_err("no repository").to_string();
-        assert!(fault.contains(path.to_str().expect("UTF-8")) && fault.contains(URL), "{fault}");
-        assert!(world.repositories.tree(URL, &Access::anonymous(), &commit).await.is_err());
-    }
+async fn the_files_of_a_mapped_directory_stand_for_every_revision() {
+    let plain = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(plain.path().join("apps/a")).expect("a directory");
+    std::fs::write(plain.path().join("apps/a/config.yaml"), "name: a\n").expect("a file");
+    let path = plain.path().to_owned();
+    let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), path.clone())));
+    let anonymous = Access::anonymous();
+    let first = resolve(&world, "main").await.expect("a snapshot");
+    assert_eq!(
+        resolve(&world, "HEAD").await.expect("a snapshot"),
+        first,
+        "the same files are the same commit"
+    );
+    std::fs::write(plain.path().join("apps/a/config.yaml"), "name: b\n").expect("a file");
+    let commit = world.repositories.resolve(URL, &anonymous, "v1.2", false).await.expect("a snapshot");
+    assert_ne!(commit.to_string(), first);
+    let tree = world.repositories.tree(URL, &anonymous, &commit).await.expect("a tree");
+    assert_eq!(tree.directories().collect::<Vec<_>>(), ["apps", "apps/a"]);
+    let wanted = ["apps/a/config.yaml".to_owned()];
+    let files = world.repositories.read(URL, &anonymous, &commit, &wanted).await.expect("read");
+    assert_eq!(texts(files), [("apps/a/config.yaml".to_owned(), "name: b\n".to_owned())]);
+    assert!(!plain.path().join(".git").exists(), "nothing is written into the directory");
+}
+
+#[tokio::test]
+async fn what_is_no_directory_is_said_to_be_none() {
+    let nowhere = tempfile::tempdir().expect("a directory").path().join("gone");
+    let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), nowhere)));
+    let error = resolve(&world, "HEAD").await.expect_err("no repository").to_string();
+    assert!(error.contains(URL), "{error}");
 }
 
 #[tokio::test]
