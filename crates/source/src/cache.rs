@@ -96,8 +96,11 @@ impl Cache {
     }
 
     /// Makes the slot ready to be fetched into. Only with the turn.
-    pub(crate) fn prepare(&self, slot: &Slot, _turn: &Turn) -> io::Result<()> {
-        if pack_count(&slot.directory) > MAX_PACKS {
+    ///
+    /// What has gathered over many fetches is thrown away before it comes near the bound on one repository: the bound
+    /// is on what a repository needs, not on what it once needed.
+    pub(crate) fn prepare(&self, slot: &Slot, _turn: &Turn, most_bytes: u64) -> io::Result<()> {
+        if pack_count(&slot.directory) > MAX_PACKS || directory_size(&slot.directory) > most_bytes / 2 {
             self.remove(slot)?;
         }
         if !slot.directory.join("HEAD").is_file() || !slot.directory.join("objects").is_dir() {
@@ -111,6 +114,7 @@ impl Cache {
     /// for it.
     pub(crate) fn end(&self, slot: &Slot, turn: Turn) -> io::Result<()> {
         self.touch(slot);
+        clear_leftovers(&slot.directory);
         let restored = if slot.directory.exists() { restore_config(slot) } else { Ok(()) };
         drop(turn);
         restored
@@ -256,7 +260,7 @@ mod tests {
     fn filled(cache: &Cache, url: &str, bytes: usize) -> Slot {
         let slot = cache.slot(url, b"");
         let turn = cache.turn(&slot, Duration::ZERO).expect("a lock").expect("nobody else");
-        cache.prepare(&slot, &turn).expect("prepared");
+        cache.prepare(&slot, &turn, u64::MAX).expect("prepared");
         fs::write(slot.directory.join("objects/pack/x.pack"), vec![0; bytes]).expect("written");
         slot
     }
@@ -282,7 +286,7 @@ mod tests {
         }
         fs::write(slot.directory.join("config"), "[core]\n\thooksPath = /tmp/x\n").expect("written");
         let turn = cache.turn(&slot, Duration::ZERO).expect("a lock").expect("nobody else");
-        cache.prepare(&slot, &turn).expect("prepared");
+        cache.prepare(&slot, &turn, u64::MAX).expect("prepared");
         for leftover in leftovers {
             assert!(!slot.directory.join(leftover).exists(), "{leftover}");
         }

@@ -256,6 +256,12 @@ fn run_to_end<T>(
         return Err(Failure::Abandoned);
     }
     let status = status.map_err(Failure::Io)?;
+    // A process may end before it was looked at once.
+    if let Some((directory, most)) = &bounds.growth
+        && directory_size(directory) > *most
+    {
+        return Err(Failure::Grown(*most));
+    }
     match result {
         Err(Refusal::Io(fault)) if status.success() => Err(Failure::Io(fault)),
         Err(refusal) if !matches!(refusal, Refusal::Io(_)) => Err(Failure::Refused(refusal)),

@@ -133,7 +133,8 @@ impl Conversation<'_> {
             invocation.config.push(("fetch.negotiationAlgorithm".into(), "noop".into()));
         }
         invocation.input = input;
-        invocation.bounds.growth = Some((slot.directory.join("objects"), self.limits.repository_bytes));
+        let objects = slot.directory.join("objects");
+        invocation.bounds.growth = Some((objects, self.limits.repository_bytes));
         self.runner.output(invocation, 1 << 20).await.map(drop)
     }
 

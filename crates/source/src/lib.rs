@@ -15,6 +15,7 @@ mod access;
 mod cache;
 mod command;
 mod complaint;
+mod distant;
 mod error;
 mod fetch;
 mod github_app;

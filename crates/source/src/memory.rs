@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -14,20 +15,38 @@ use crate::tree::Tree;
 /// Most repositories whose references are remembered.
 const MAX_LISTINGS: usize = 2000;
 
-/// The references of one repository and when they were asked for. Whoever asks holds the lock meanwhile, so that
-/// others who want the same wait for the one answer.
-type Listing = Arc<tokio::sync::Mutex<Option<(Instant, Arc<References>)>>>;
+/// The references of one repository. Whoever asks for them holds the lock meanwhile, so that others who want the same
+/// wait for the one answer.
+type Place = Arc<tokio::sync::Mutex<Option<Listing>>>;
+
+/// The references of one repository, as they were when it was asked.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// When it was asked.
+    pub(crate) begun: Instant,
+    /// Which of all askings that was: a clock may stand still between two.
+    pub(crate) number: u64,
+    pub(crate) references: Arc<References>,
+}
 
 /// Listings of references.
 #[derive(Debug, Default)]
-pub(crate) struct Listings(Mutex<HashMap<Slot, Listing>>);
+pub(crate) struct Listings {
+    places: Mutex<HashMap<Slot, Place>>,
+    last: AtomicU64,
+}
 
 impl Listings {
+    /// A number higher than all before.
+    pub(crate) fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// The place for the references of one repository.
-    pub(crate) fn place(&self, slot: &Slot) -> Listing {
-        let mut listings = self.0.lock();
+    pub(crate) fn place(&self, slot: &Slot) -> Place {
+        let mut listings = self.places.lock();
         if listings.len() >= MAX_LISTINGS && !listings.contains_key(slot) {
-            listings.retain(|_, listing| Arc::strong_count(listing) > 1);
+            listings.retain(|_, place| Arc::strong_count(place) > 1);
         }
         listings.entry(slot.clone()).or_default().clone()
     }

@@ -6,20 +6,19 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
-use crate::access::{Access, Credentials};
-use crate::cache::{Cache, Slot, Turn};
+use crate::access::Access;
+use crate::cache::{Cache, Slot};
 use crate::command::{Failure, Refusal, Runner};
 use crate::complaint::{explain, presentable};
+use crate::distant::{Distant, Unread};
 use crate::error::SourceError;
-use crate::fetch::Conversation;
 use crate::github_app::GitHubApps;
-use crate::location::{Location, Remote};
+use crate::location::Location;
 use crate::memory::{Listings, Trees};
 use crate::objects::{Allowance, Store};
 use crate::references::{self, Commit, References, Resolved, not_found};
-use crate::session::{Session, Surroundings};
+use crate::session::Surroundings;
 use crate::settings::Settings;
 use crate::snapshot;
 use crate::tree::{Entry, MAX_TARGET, Object, Tree};
@@ -32,25 +31,17 @@ const LFS_PREFIXES: [&[u8]; 2] =
 #[derive(Debug, Clone)]
 pub struct Repositories(Arc<Inner>);
 
+/// What clones share.
 #[derive(Debug)]
-struct Inner {
-    settings: Settings,
-    runner: Runner,
-    surroundings: Surroundings,
+pub(crate) struct Inner {
+    pub(crate) settings: Settings,
+    pub(crate) runner: Runner,
+    pub(crate) surroundings: Surroundings,
     cache: Mutex<Option<Arc<Cache>>>,
-    apps: GitHubApps,
-    listings: Listings,
-    trees: Trees,
+    pub(crate) apps: GitHubApps,
+    pub(crate) listings: Listings,
+    pub(crate) trees: Trees,
     gates: Mutex<HashMap<Slot, Weak<tokio::sync::Mutex<()>>>>,
-}
-
-/// A repository somewhere else, and its place in the cache.
-struct Distant<'a> {
-    remote: Remote,
-    access: &'a Access,
-    slot: Slot,
-    cache: Arc<Cache>,
-    repository: String,
 }
 
 impl Repositories {
@@ -95,7 +86,7 @@ impl Repositories {
                 inner.resolve_local(&repository, &Store::local(&path), &path, revision).await
             }
             Location::Remote(remote) => {
-                inner.resolve_distant(&inner.distant(remote, access).await?, revision, fresh).await
+                Distant::open(inner, remote, access).await?.resolve(revision, fresh).await
             }
         }
     }
@@ -111,7 +102,7 @@ impl Repositories {
                 inner.local_tree(&display, &inner.snapshots_of(&path), *commit).await
             }
             Location::Local { path, display } => inner.local_tree(&display, &path, *commit).await,
-            Location::Remote(remote) => inner.tree(&inner.distant(remote, access).await?, *commit).await,
+            Location::Remote(remote) => Distant::open(inner, remote, access).await?.tree(*commit).await,
         }
     }
 
@@ -152,14 +143,12 @@ impl Repositories {
                 here.map_err(|failure| large(failure, paths, &fault, &repository))?
             }
             Location::Remote(remote) => {
-                let distant = inner.distant(remote, access).await?;
-                let objects = objects_of(&*inner.tree(&distant, *commit).await?)?;
-                inner.contents(&distant, *commit, &objects, allowance).await.map_err(
-                    |failure| match failure {
-                        Unread::Failure(failure) => large(failure, paths, &fault, &repository),
-                        Unread::Source(error) => error,
-                    },
-                )?
+                let distant = Distant::open(inner, remote, access).await?;
+                let objects = objects_of(&*distant.tree(*commit).await?)?;
+                distant.contents(*commit, &objects, allowance).await.map_err(|failure| match failure {
+                    Unread::Failure(failure) => large(failure, paths, &fault, &repository),
+                    Unread::Source(error) => error,
+                })?
             }
         };
         let mut files = Vec::with_capacity(paths.len());
@@ -172,12 +161,6 @@ impl Repositories {
         }
         Ok(files)
     }
-}
-
-/// Why contents were not read.
-enum Unread {
-    Failure(Failure),
-    Source(SourceError),
 }
 
 /// Says which file was too large, where it was one.
@@ -230,83 +213,6 @@ impl Inner {
         }
     }
 
-    async fn resolve_distant(
-        &self,
-        distant: &Distant<'_>,
-        revision: &str,
-        fresh: bool,
-    ) -> Result<Commit, SourceError> {
-        let asked = Instant::now();
-        let references = self.references(distant, fresh, asked).await?;
-        let resolved = match references.resolve(&distant.repository, revision) {
-            // What a remembered listing does not have may have come since.
-            Err(SourceError::NotFound { .. }) if !fresh => {
-                let references = self.references(distant, true, asked).await?;
-                references.resolve(&distant.repository, revision)?
-            }
-            other => other?,
-        };
-        match resolved {
-            Resolved::Commit(commit) => Ok(commit),
-            Resolved::Abbreviated(digits) => self.abbreviated(distant, revision, &digits).await,
-        }
-    }
-
-    async fn references(
-        &self,
-        distant: &Distant<'_>,
-        fresh: bool,
-        asked: Instant,
-    ) -> Result<Arc<References>, SourceError> {
-        let oldest = if fresh { Some(asked) } else { asked.checked_sub(self.settings.revision_cache) };
-        let place = self.listings.place(&distant.slot);
-        let mut listing = place.lock().await;
-        if let Some((begun, references)) = &*listing
-            && oldest.is_none_or(|oldest| *begun >= oldest)
-        {
-            return Ok(references.clone());
-        }
-        let begun = Instant::now();
-        let session = self.session(distant).await?;
-        let conversation = self.conversation(distant, &session);
-        let references = Arc::new(conversation.references(&self.settings.cache_dir).await?);
-        *listing = Some((begun, references.clone()));
-        Ok(references)
-    }
-
-    /// Looks for a commit among all of a repository's; they are kept apart from those whose trees are read.
-    async fn abbreviated(
-        &self,
-        distant: &Distant<'_>,
-        revision: &str,
-        digits: &str,
-    ) -> Result<Commit, SourceError> {
-        let commits = Distant {
-            slot: distant
-                .cache
-                .slot(&format!("commits of {}", distant.remote.url), &distant.access.identity()),
-            remote: distant.remote.clone(),
-            access: distant.access,
-            cache: distant.cache.clone(),
-            repository: distant.repository.clone(),
-        };
-        let gate = self.gate(&commits.slot);
-        let _one = gate.lock().await;
-        let store = Store::bare(&commits.slot.directory);
-        if let Ok(Some(commit)) = store.abbreviated(&self.runner, &self.settings.limits, digits).await {
-            return Ok(commit);
-        }
-        let turn = self.turn(&commits).await?;
-        let session = self.session(&commits).await?;
-        let fetched = self.conversation(&commits, &session).commits(&commits.slot).await;
-        self.settle(&commits, turn).await;
-        fetched?;
-        let found = store.abbreviated(&self.runner, &self.settings.limits, digits).await;
-        abbreviation(&commits.repository, revision, found, |failure| {
-            explain(&commits.repository, failure, &[])
-        })
-    }
-
     async fn local_tree(
         &self,
         repository: &str,
@@ -327,38 +233,17 @@ impl Inner {
             other => explain_local(repository, path, other),
         };
         let mut entries = store.entries(&self.runner, limits, commit).await.map_err(&missing)?;
-        let links = Tree::links(&entries);
-        let objects: Vec<Object> = links.iter().map(|(_, object)| *object).collect();
-        let targets = store.contents(&self.runner, limits, &objects, targets()).await.map_err(missing)?;
-        set_targets(&mut entries, &links, &targets);
+        let links = Tree::link_objects(&entries);
+        let targets =
+            store.contents(&self.runner, limits, &links, target_allowance()).await.map_err(missing)?;
+        Tree::set_targets(&mut entries, &targets);
         Ok(self.keep_tree(key, repository, entries))
     }
 
-    async fn tree(&self, distant: &Distant<'_>, commit: Commit) -> Result<Arc<Tree>, SourceError> {
-        let key = (distant.slot.directory.clone(), commit);
-        if let Some(tree) = self.trees.get(&key) {
-            return Ok(tree);
-        }
-        let gate = self.gate(&distant.slot);
-        let _one = gate.lock().await;
-        if let Some(tree) = self.trees.get(&key) {
-            return Ok(tree);
-        }
-        let mut entries = self.entries(distant, commit).await?;
-        let links = Tree::links(&entries);
-        let objects: Vec<Object> = links.iter().map(|(_, object)| *object).collect();
-        let targets = self.contents_gated(distant, commit, &objects, targets()).await;
-        let targets = targets.map_err(|unread| match unread {
-            Unread::Failure(failure) => explain(&distant.repository, failure, &[]),
-            Unread::Source(error) => error,
-        })?;
-        set_targets(&mut entries, &links, &targets);
-        Ok(self.keep_tree(key, &distant.repository, entries))
-    }
-
-    fn keep_tree(
+    /// Remembers a tree.
+    pub(crate) fn keep_tree(
         &self,
-        key: (std::path::PathBuf, Commit),
+        key: (PathBuf, Commit),
         repository: &str,
         entries: Vec<Entry>,
     ) -> Arc<Tree> {
@@ -368,148 +253,8 @@ impl Inner {
         tree
     }
 
-    /// The entries of a commit's tree, fetched when they are not here. A cache that is broken is thrown away once.
-    async fn entries(&self, distant: &Distant<'_>, commit: Commit) -> Result<Vec<Entry>, SourceError> {
-        let store = Store::bare(&distant.slot.directory);
-        let limits = &self.settings.limits;
-        let read = async || {
-            let _lease = self.lease(distant).await?;
-            let entries = store.entries(&self.runner, limits, commit).await;
-            match entries {
-                Ok(entries) => Ok(Ok(entries)),
-                Err(Failure::Exit(complaint)) => Ok(Err(complaint)),
-                Err(Failure::Refused(Refusal::Content(why))) => {
-                    Err(refused_tree(&distant.repository, commit, why))
-                }
-                Err(other) => Err(explain(&distant.repository, other, &[])),
-            }
-        };
-        if distant.slot.directory.exists()
-            && let Ok(entries) = read().await?
-        {
-            return Ok(entries);
-        }
-        let session = self.session(distant).await?;
-        let conversation = self.conversation(distant, &session);
-        let mut complaint = String::new();
-        for attempt in 0..2 {
-            if attempt > 0 {
-                tracing::warn!(
-                    repository = distant.repository,
-                    complaint,
-                    "the cached repository is thrown away"
-                );
-                let (cache, slot) = (distant.cache.clone(), distant.slot.clone());
-                self.disk(&distant.repository, move || cache.remove(&slot)).await?;
-            }
-            let turn = self.turn(distant).await?;
-            let fetched = conversation.commit(&distant.slot, commit).await;
-            self.settle(distant, turn).await;
-            match fetched {
-                // A fetch that trips over a broken cache cannot be told from one that meets a broken server.
-                Err(SourceError::Network { why, .. }) if attempt == 0 && speaks_of_damage(&why) => {
-                    complaint = why;
-                    continue;
-                }
-                other => other?,
-            }
-            match read().await? {
-                Ok(entries) => return Ok(entries),
-                Err(why) => complaint = presentable(&why, &[]),
-            }
-        }
-        if speaks_of_missing(&complaint) {
-            return Err(not_found(&distant.repository, commit.as_str(), "the repository has no such commit"));
-        }
-        Err(SourceError::Local { repository: distant.repository.clone(), why: complaint })
-    }
-
-    async fn contents(
-        &self,
-        distant: &Distant<'_>,
-        commit: Commit,
-        objects: &[Object],
-        allowance: Allowance,
-    ) -> Result<Vec<Option<Bytes>>, Unread> {
-        let here = self.contents_here(distant, objects, allowance).await?;
-        if let Some(contents) = here.filter(|contents| contents.iter().all(Option::is_some)) {
-            return Ok(contents);
-        }
-        let gate = self.gate(&distant.slot);
-        let _one = gate.lock().await;
-        self.contents_gated(distant, commit, objects, allowance).await
-    }
-
-    /// Reads contents, fetching those that are missing. The repository's gate is held.
-    async fn contents_gated(
-        &self,
-        distant: &Distant<'_>,
-        commit: Commit,
-        objects: &[Object],
-        allowance: Allowance,
-    ) -> Result<Vec<Option<Bytes>>, Unread> {
-        if objects.is_empty() {
-            return Ok(Vec::new());
-        }
-        let contents = match self.contents_here(distant, objects, allowance).await? {
-            Some(contents) => contents,
-            None => {
-                // The cached repository went away or broke since its tree was read.
-                self.entries(distant, commit).await.map_err(Unread::Source)?;
-                vec![None; objects.len()]
-            }
-        };
-        let mut missing: Vec<Object> = objects
-            .iter()
-            .zip(&contents)
-            .filter_map(|(object, content)| content.is_none().then_some(*object))
-            .collect();
-        if missing.is_empty() {
-            return Ok(contents);
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        let session = self.session(distant).await.map_err(Unread::Source)?;
-        let turn = self.turn(distant).await.map_err(Unread::Source)?;
-        let conversation = self.conversation(distant, &session);
-        let fetched = conversation.contents(&distant.slot, commit, &missing).await;
-        self.settle(distant, turn).await;
-        fetched.map_err(Unread::Source)?;
-        let contents = self.contents_here(distant, objects, allowance).await?;
-        Ok(contents.unwrap_or_else(|| vec![None; objects.len()]))
-    }
-
-    /// Contents that are in the cache; `None` when the cached repository cannot be read.
-    async fn contents_here(
-        &self,
-        distant: &Distant<'_>,
-        objects: &[Object],
-        allowance: Allowance,
-    ) -> Result<Option<Vec<Option<Bytes>>>, Unread> {
-        let _lease = self.lease(distant).await.map_err(Unread::Source)?;
-        let store = Store::bare(&distant.slot.directory);
-        if !distant.slot.directory.exists() {
-            return Ok(None);
-        }
-        match store.contents(&self.runner, &self.settings.limits, objects, allowance).await {
-            Ok(contents) => Ok(Some(contents)),
-            Err(Failure::Exit(_)) => Ok(None),
-            Err(other) => Err(Unread::Failure(other)),
-        }
-    }
-
-    async fn distant<'a>(&self, remote: Remote, access: &'a Access) -> Result<Distant<'a>, SourceError> {
-        let repository = remote.url.clone();
-        let cache = self.cache(&repository).await?;
-        let mut identity = access.identity();
-        if let Some((user, password)) = &remote.user_info {
-            identity.extend([user.as_bytes(), b"\0", password.expose().as_bytes()].concat());
-        }
-        let slot = cache.slot(&remote.url, &identity);
-        Ok(Distant { remote, access, slot, cache, repository })
-    }
-
-    async fn cache(&self, repository: &str) -> Result<Arc<Cache>, SourceError> {
+    /// The cache, opened when it is first needed.
+    pub(crate) async fn cache(&self, repository: &str) -> Result<Arc<Cache>, SourceError> {
         if let Some(cache) = self.cache.lock().clone() {
             return Ok(cache);
         }
@@ -518,67 +263,8 @@ impl Inner {
         Ok(self.cache.lock().get_or_insert(opened).clone())
     }
 
-    async fn session(&self, distant: &Distant<'_>) -> Result<Session, SourceError> {
-        let patience = self.settings.limits.silence;
-        let token = match &distant.access.credentials {
-            Credentials::GitHubApp(app) => {
-                Some(self.apps.token(&distant.repository, distant.access, app, patience).await?)
-            }
-            _ => None,
-        };
-        let (remote, access) = (distant.remote.clone(), distant.access.clone());
-        let surroundings = self.surroundings.clone();
-        self.disk(&distant.repository, move || Session::open(&remote, &access, token, &surroundings)).await
-    }
-
-    fn conversation<'a>(&'a self, distant: &'a Distant<'a>, session: &'a Session) -> Conversation<'a> {
-        Conversation {
-            runner: &self.runner,
-            limits: &self.settings.limits,
-            session,
-            access: distant.access,
-            repository: &distant.repository,
-        }
-    }
-
-    /// Waits for the turn to fetch, and readies the slot.
-    async fn turn(&self, distant: &Distant<'_>) -> Result<Turn, SourceError> {
-        let (cache, slot) = (distant.cache.clone(), distant.slot.clone());
-        let patience = self.settings.limits.total;
-        let turn = self
-            .disk(&distant.repository, move || {
-                let Some(turn) = cache.turn(&slot, patience)? else { return Ok(None) };
-                cache.prepare(&slot, &turn)?;
-                Ok(Some(turn))
-            })
-            .await?;
-        turn.ok_or_else(|| SourceError::Timeout {
-            repository: distant.repository.clone(),
-            after: patience,
-            why: "another process keeps its cache busy",
-        })
-    }
-
-    /// After a fetch: notes the use, and makes room.
-    async fn settle(&self, distant: &Distant<'_>, turn: Turn) {
-        let (cache, slot) = (distant.cache.clone(), distant.slot.clone());
-        let (most, bytes) = (self.settings.limits.cached_repositories, self.settings.limits.cached_bytes);
-        let settled = self.disk(&distant.repository, move || {
-            cache.end(&slot, turn)?;
-            cache.evict(&slot, most, bytes)
-        });
-        if let Err(fault) = settled.await {
-            tracing::warn!(%fault, "old repositories could not be removed from the cache");
-        }
-    }
-
-    async fn lease(&self, distant: &Distant<'_>) -> Result<crate::cache::Lease, SourceError> {
-        let (cache, slot) = (distant.cache.clone(), distant.slot.clone());
-        self.disk(&distant.repository, move || cache.lease(&slot)).await
-    }
-
     /// Does what waits for the disk where it holds nobody up.
-    async fn disk<T: Send + 'static>(
+    pub(crate) async fn disk<T: Send + 'static>(
         &self,
         repository: &str,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -592,7 +278,7 @@ impl Inner {
     }
 
     /// The lock that lets one at a time work on a cached repository.
-    fn gate(&self, slot: &Slot) -> Arc<tokio::sync::Mutex<()>> {
+    pub(crate) fn gate(&self, slot: &Slot) -> Arc<tokio::sync::Mutex<()>> {
         let mut gates = self.gates.lock();
         if let Some(gate) = gates.get(slot).and_then(Weak::upgrade) {
             return gate;
@@ -605,19 +291,12 @@ impl Inner {
 }
 
 /// How much of links' targets is read.
-fn targets() -> Allowance {
+pub(crate) fn target_allowance() -> Allowance {
     Allowance { each: MAX_TARGET, all: 64 << 20 }
 }
 
-fn set_targets(entries: &mut [Entry], links: &[(usize, Object)], targets: &[Option<Bytes>]) {
-    for ((at, _), target) in links.iter().zip(targets) {
-        if let (Some(entry), Some(target)) = (entries.get_mut(*at), target) {
-            Tree::set_target(entry, target);
-        }
-    }
-}
-
-fn abbreviation(
+/// What looking for the beginning of a commit's name gave.
+pub(crate) fn abbreviation(
     repository: &str,
     revision: &str,
     found: Result<Option<Commit>, Failure>,
@@ -648,28 +327,14 @@ fn explain_local(repository: &str, path: &Path, failure: Failure) -> SourceError
     SourceError::Local { repository: repository.to_owned(), why }
 }
 
-fn refused_tree(repository: &str, commit: Commit, why: String) -> SourceError {
+/// The error for a tree no checkout may have.
+pub(crate) fn refused_tree(repository: &str, commit: Commit, why: String) -> SourceError {
     SourceError::Tree { repository: repository.to_owned(), commit: commit.to_string(), why }
 }
 
-fn speaks_of_missing(complaint: &str) -> bool {
+/// Whether `git` says that a commit is not there.
+pub(crate) fn speaks_of_missing(complaint: &str) -> bool {
     ["Not a valid object name", "not a tree object", "bad object", "expected commit type"]
         .iter()
         .any(|sign| complaint.contains(sign))
-}
-
-/// Whether `git` complains about the cached repository rather than about the remote.
-fn speaks_of_damage(complaint: &str) -> bool {
-    const SIGNS: [&str; 9] = [
-        "not a git repository",
-        "corrupt",
-        "packfile",
-        "bad object",
-        "unable to read",
-        "missing necessary objects",
-        "not a valid object",
-        "index file",
-        "bad config",
-    ];
-    SIGNS.iter().any(|sign| complaint.contains(sign))
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::rc::Rc;
 
 use baton_grammar::globs::doublestar;
+use bytes::Bytes;
 
 use crate::command::Refusal;
 use crate::error::SourceError;
@@ -140,15 +141,19 @@ impl Tree {
         }
     }
 
-    /// The links among entries: where each stands in the list, and the object that holds its target.
-    pub(crate) fn links(entries: &[Entry]) -> Vec<(usize, Object)> {
-        let links = entries.iter().enumerate().filter(|(_, entry)| matches!(entry.kind, Kind::Link(_)));
-        links.map(|(at, entry)| (at, entry.object)).collect()
+    /// The objects that hold the targets of links, in the order of their paths.
+    pub(crate) fn link_objects(entries: &[Entry]) -> Vec<Object> {
+        let links = entries.iter().filter(|entry| matches!(entry.kind, Kind::Link(_)));
+        links.map(|entry| entry.object).collect()
     }
 
-    /// Says where a link leads. A target that is not UTF-8 leads nowhere.
-    pub(crate) fn set_target(entry: &mut Entry, target: &[u8]) {
-        entry.kind = Kind::Link(std::str::from_utf8(target).unwrap_or_default().into());
+    /// Says where links lead, in the order of their paths. A target that is not there or not UTF-8 leads nowhere.
+    pub(crate) fn set_targets(entries: &mut [Entry], targets: &[Option<Bytes>]) {
+        let links = entries.iter_mut().filter(|entry| matches!(entry.kind, Kind::Link(_)));
+        for (entry, target) in links.zip(targets) {
+            let target = target.as_deref().and_then(|target| std::str::from_utf8(target).ok());
+            entry.kind = Kind::Link(target.unwrap_or_default().into());
+        }
     }
 
     pub(crate) fn new(

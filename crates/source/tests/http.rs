@@ -294,17 +294,24 @@ async fn a_silent_server_is_given_up() {
 async fn a_repository_over_its_size_is_given_up() {
     let repo = Repo::new();
     // Random enough not to be compressed.
-    let noise: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut state = 88_172_645_463_325_252_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    })
+    .take(1_000_000)
+    .collect();
     repo.write("noise", noise);
     let commit = repo.commit();
     let server = Server::start(repo.path()).await;
-    let world = World::with(|settings| settings.limits.repository_bytes = 10_000);
+    let world = World::with(|settings| settings.limits.repository_bytes = 100_000);
     let anonymous = Access::anonymous();
     world.repositories.tree(&server.url(), &anonymous, &commit).await.expect("trees are small");
     let read = world.repositories.read(&server.url(), &anonymous, &commit, &paths(&["noise"])).await;
-    assert!(read.is_ok() || matches!(read, Err(SourceError::Limit { .. })), "{read:?}");
-    let fault = world.repositories.tree(&server.url(), &anonymous, &commit).await;
-    assert!(fault.is_ok(), "what is in memory stays");
+    let fault = read.map(|files| files.len()).expect_err("the content is large");
+    assert!(matches!(&fault, SourceError::Limit { why, .. } if why.contains("100000")), "{fault}");
 }
 
 #[test]

@@ -22,10 +22,9 @@ fn tree_with(paths: &[&str], include_hidden: bool) -> Tree {
         listing.extend(format!("{mode} {OBJECT}\t{path}\0").into_bytes());
     }
     let mut entries = Tree::read_entries(&mut listing.as_slice(), 1000, 4096).expect("a listing");
-    for (path, target) in targets {
-        let entry = entries.iter_mut().find(|entry| &*entry.path == path).expect("listed");
-        Tree::set_target(entry, target.as_bytes());
-    }
+    targets.sort_unstable();
+    let targets: Vec<_> = targets.iter().map(|(_, target)| Some(Bytes::from((*target).to_owned()))).collect();
+    Tree::set_targets(&mut entries, &targets);
     let commit = Commit::parse(OBJECT).expect("forty digits");
     Tree::new("r", commit, entries, include_hidden, 1000)
 }
