@@ -4,6 +4,7 @@ use baton_api::pull_request::PullRequestAzureDevOps;
 use baton_api::scm::ScmAzureDevOps;
 use reqwest::Url;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::error::{Kind, ScmError};
 use crate::http::{Answer, Api, Auth, Budget, Dialect, Item, Page, base, list};
@@ -103,8 +104,11 @@ impl RepositoryHost for TeamProject<'_> {
         let id = repository.repository_id.as_str().unwrap_or_default();
         let items = format!("{}/items", self.repo_path(id)?);
         let query = [VERSION, ("path", path), ("versionDescriptor.version", &repository.branch)];
-        match self.api.get(self.api.url(&items, &query)).await {
+        let url = self.api.url(&items, &query);
+        let found = self.api.get(url).await.and_then(|answer| answer.json::<IgnoredAny>());
+        match found {
             Ok(_) => Ok(true),
+            // Other errors come with the same status and do not tell that the path is missing.
             Err(error) if error.has_code("GitItemNotFoundException") => Ok(false),
             Err(error) => Err(error.context("failed to check for path existence in Azure DevOps")),
         }

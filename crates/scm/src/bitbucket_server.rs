@@ -142,7 +142,7 @@ impl Project<'_> {
     async fn default_branch(&self, repository: &Repository) -> Result<Option<Ref>, ScmError> {
         let path = format!("{}/branches/default", self.repo_path(repository)?);
         match self.api.get(self.api.url::<&str, &str>(&path, &[])).await {
-            Ok(answer) if answer.is_empty() => Ok(None),
+            Ok(answer) if answer.is_nothing() => Ok(None),
             Ok(answer) => answer.json().map(Some),
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -24,13 +24,14 @@ pub(crate) struct Answer {
     /// Names the request in messages.
     name: String,
     headers: Vec<(HeaderName, HeaderValue)>,
+    status: StatusCode,
     body: Bytes,
 }
 
 impl Answer {
-    pub(super) fn new(name: String, headers: &HeaderMap, body: Bytes) -> Answer {
+    pub(super) fn new(name: String, status: StatusCode, headers: &HeaderMap, body: Bytes) -> Answer {
         let keep = |name| headers.get(&name).map(|value| (name, value.clone()));
-        Answer { name, headers: KEPT.into_iter().filter_map(keep).collect(), body }
+        Answer { name, headers: KEPT.into_iter().filter_map(keep).collect(), status, body }
     }
 
     pub(crate) fn header(&self, name: HeaderName) -> Option<&HeaderValue> {
@@ -42,8 +43,9 @@ impl Answer {
         self.header(HeaderName::from_static(name)).and_then(|value| value.to_str().ok())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.body.is_empty()
+    /// Whether the host says that there is nothing. A body that is merely empty is another matter.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.status == StatusCode::NO_CONTENT
     }
 
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, ScmError> {

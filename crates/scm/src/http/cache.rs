@@ -68,6 +68,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use reqwest::StatusCode;
     use reqwest::header::HeaderMap;
 
     use super::*;
@@ -77,7 +78,8 @@ mod tests {
     }
 
     fn put(cache: &Cache, number: usize, size: usize) {
-        let answer = Answer::new(String::new(), &HeaderMap::new(), Bytes::from(vec![b'x'; size]));
+        let answer =
+            Answer::new(String::new(), StatusCode::OK, &HeaderMap::new(), Bytes::from(vec![b'x'; size]));
         cache.put(Identity::default(), &url(number), HeaderValue::from_static("\"1\""), &answer);
     }
 

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use reqwest::header::{ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
 use reqwest::{Method, StatusCode, Url};
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use tracing::debug;
 
 pub(crate) use answers::Answer;
@@ -154,10 +155,10 @@ impl<'a> Api<'a> {
         Err(ScmError::new(Kind::Network, said(&Method::GET, &url, "no attempt was made")))
     }
 
-    /// Whether there is something at a URL.
+    /// Whether there is something at a URL. A page in HTML, from a proxy that wants a word first, is nothing.
     pub(crate) async fn exists(&self, url: Url) -> Result<bool, ScmError> {
         match self.get(url).await {
-            Ok(_) => Ok(true),
+            Ok(answer) => answer.json::<IgnoredAny>().map(|_| true),
             Err(error) if error.kind() == Kind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -239,7 +240,7 @@ impl<'a> Api<'a> {
             )),
             BodyError::Broken(error) => broken(&method, url, error),
         })?;
-        Ok((Answer::new(said(&method, url, "the answer"), &headers, body), status))
+        Ok((Answer::new(said(&method, url, "the answer"), status, &headers, body), status))
     }
 
     async fn body(&self, response: &mut reqwest::Response) -> Result<Bytes, BodyError> {

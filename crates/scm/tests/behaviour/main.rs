@@ -3,6 +3,7 @@
 mod etags;
 mod faults;
 mod github_app;
+mod injection;
 mod metrics;
 mod paging;
 mod proxy;

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_scm::{Hosts, Kind, Proxy, PullRequest, Repository, ScmError, Settings};
+use baton_scm::{Hosts, Kind, PullRequest, Repository, ScmError, Settings};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::server::{Host, Objects, Row};
+use crate::{hosts, scm, settings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Case {
+pub(crate) struct Case {
     /// What it shows.
     #[serde(rename = "about")]
     _about: String,
@@ -23,7 +24,7 @@ struct Case {
     objects: Objects,
     #[serde(default)]
     strict: bool,
-    requests: Vec<Row>,
+    pub(crate) requests: Vec<Row>,
     expected: Option<Value>,
     error: Option<Failure>,
 }
@@ -39,16 +40,31 @@ struct Failure {
 async fn hosts_are_asked_and_understood_as_their_tables_say() {
     let mut failures = Vec::new();
     let files = files();
-    assert!(files.len() >= 40, "only {} tables were found", files.len());
+    assert!(files.len() >= 80, "only {} tables were found", files.len());
+    // Clients cost more than requests: what needs no settings of its own shares them.
+    let shared = hosts(Settings { attempts: 1, ..settings() });
     for file in files {
-        if let Err(why) = run(&file).await {
+        if let Err(why) = check(&Case::read(&file), &shared).await {
             failures.push(format!("{}: {why}", file.display()));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-fn files() -> Vec<PathBuf> {
+async fn check(case: &Case, shared: &Hosts) -> Result<(), String> {
+    let host = Host::start(case.requests.clone()).await;
+    let found = if case.needs_settings() {
+        case.ask(&host, &hosts(Settings { attempts: 1, ..case.settings(&host) })).await
+    } else {
+        case.ask(&host, shared).await
+    };
+    compare(found, case.expected(&host), case.error.as_ref())
+        .map_err(|why| format!("{why}\nrequests: {:#?}", host.requests()))?;
+    let misfits = host.misfits();
+    if misfits.is_empty() { Ok(()) } else { Err(misfits.join("\n")) }
+}
+
+pub(crate) fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts");
     let list = |path: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(path).expect("the tables are there");
@@ -60,43 +76,47 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-async fn run(file: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let case: Case = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let host = Host::start(case.requests).await;
-    let settings = Settings {
-        proxy: Proxy::Direct,
-        strict_token_refs: case.strict,
-        bitbucket_api: format!("{}/2.0", host.url),
-        attempts: 1,
-        ..Settings::default()
-    };
-    let hosts = Hosts::new(settings).map_err(|error| error.to_string())?;
-    let found = match (case.scm_provider, case.pull_request) {
-        (Some(generator), None) => {
-            let generator =
-                serde_json::from_value(host.fill(&generator)).map_err(|error| error.to_string())?;
-            let found = hosts.repositories(&generator, &case.objects).await;
-            found.map(|list| list.iter().map(repository).collect::<Value>())
+impl Case {
+    pub(crate) fn read(file: &Path) -> Case {
+        let text = std::fs::read_to_string(file).expect("the table can be read");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    }
+
+    /// Whether it cannot be asked with the settings that others are asked with.
+    pub(crate) fn needs_settings(&self) -> bool {
+        let is_bitbucket = |spec: &Value| spec.get("bitbucket").is_some();
+        self.strict || self.scm_provider.as_ref().is_some_and(is_bitbucket)
+    }
+
+    pub(crate) fn settings(&self, host: &Host) -> Settings {
+        Settings { strict_token_refs: self.strict, bitbucket_api: format!("{}/2.0", host.url), ..settings() }
+    }
+
+    pub(crate) fn expected(&self, host: &Host) -> Option<Value> {
+        self.expected.as_ref().map(|expected| host.fill(expected))
+    }
+
+    /// What the generator finds, as tables write it.
+    pub(crate) async fn ask(&self, host: &Host, hosts: &Hosts) -> Result<Value, ScmError> {
+        match (&self.scm_provider, &self.pull_request) {
+            (Some(generator), None) => {
+                let found = hosts.repositories(&scm(host.fill(generator)), &self.objects).await?;
+                Ok(found.iter().map(repository).collect())
+            }
+            (None, Some(generator)) => {
+                let generator = crate::pull_request(host.fill(generator));
+                let found = hosts.pull_requests(&generator, &self.objects).await?;
+                Ok(found.iter().map(pull_request).collect())
+            }
+            _ => panic!("a table has one generator"),
         }
-        (None, Some(generator)) => {
-            let generator =
-                serde_json::from_value(host.fill(&generator)).map_err(|error| error.to_string())?;
-            let found = hosts.pull_requests(&generator, &case.objects).await;
-            found.map(|list| list.iter().map(pull_request).collect::<Value>())
-        }
-        _ => return Err("a table has one generator".into()),
-    };
-    compare(found, case.expected.map(|expected| host.fill(&expected)), case.error)
-        .map_err(|why| format!("{why}\nrequests: {:#?}", host.requests()))?;
-    let misfits = host.misfits();
-    if misfits.is_empty() { Ok(()) } else { Err(misfits.join("\n")) }
+    }
 }
 
 fn compare(
     found: Result<Value, ScmError>,
     expected: Option<Value>,
-    failure: Option<Failure>,
+    failure: Option<&Failure>,
 ) -> Result<(), String> {
     match (found, expected, failure) {
         (Ok(found), Some(expected), None) if found == expected => Ok(()),
