@@ -165,3 +165,121 @@ fn typed(value: &Json) -> Value {
         other => Value::from(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use baton_template::MissingKey;
+    use serde_json::json;
+
+    use super::*;
+
+    const GO: Engine = Engine::Go(MissingKey::Default);
+
+    fn duck() -> Duck {
+        Duck {
+            api_version: "example.com/v1".to_owned(),
+            plural: "decisions".to_owned(),
+            list: "clusters".to_owned(),
+            match_key: "cluster".to_owned(),
+        }
+    }
+
+    fn cluster(name: &str, server: &str) -> ClusterSecret {
+        ClusterSecret { name: name.to_owned(), server: server.to_owned(), ..ClusterSecret::default() }
+    }
+
+    fn parameters(decision: Json, clusters: &[ClusterSecret], engine: &Engine) -> Option<String> {
+        let generator = ClusterDecisionGenerator {
+            values: [("v".to_owned(), "{{ .name }}".to_owned())].into(),
+            ..ClusterDecisionGenerator::default()
+        };
+        let params = duck().parameters(&decision, clusters, &generator, engine).expect("a decision");
+        params.map(|params| Value::Map(params).to_string())
+    }
+
+    #[test]
+    fn a_decision_overrides_the_cluster_and_values_stay_as_written() {
+        let clusters = [cluster("east", "https://east/")];
+        let decision =
+            json!({"cluster": "east", "server": "https://other", "big": 1_000_000, "half": 0.5, "on": true});
+        assert_eq!(
+            parameters(decision.clone(), &clusters, &GO).as_deref(),
+            Some(
+                "map[big:1000000 cluster:east half:0.5 name:east on:true server:https://other \
+                 values:map[v:{{ .name }}]]"
+            )
+        );
+        let fast = parameters(json!({"cluster": "east"}), &clusters, &Engine::Fast);
+        assert_eq!(
+            fast.as_deref(),
+            Some("map[cluster:east name:east server:https://east values.v:{{ .name }}]")
+        );
+    }
+
+    #[test]
+    fn only_registered_clusters_count() {
+        let clusters =
+            [cluster("east", "https://east"), cluster("5", "https://five"), cluster("", "https://none")];
+        for (decision, found) in [
+            (json!({"cluster": "west"}), false),
+            (json!({"cluster": null}), false),
+            (json!({"cluster": ""}), false),
+            (json!({}), false),
+            (json!({"cluster": 5}), true),
+            (json!({"cluster": "in-cluster"}), true),
+        ] {
+            assert_eq!(parameters(decision.clone(), &clusters, &GO).is_some(), found, "{decision}");
+        }
+        let own = [cluster("mine", "https://kubernetes.default.svc/")];
+        assert_eq!(parameters(json!({"cluster": "in-cluster"}), &own, &GO), None);
+    }
+
+    #[test]
+    fn a_status_is_read_or_complained_about() {
+        for (resource, decisions) in [
+            (json!({}), Some(0)),
+            (json!({"status": null}), Some(0)),
+            (json!({"status": {}}), Some(0)),
+            (json!({"status": {"clusters": []}}), Some(0)),
+            (json!({"status": {"clusters": [{}, {}]}}), Some(2)),
+            (json!({"status": {"other": []}}), None),
+            (json!({"status": {"clusters": null}}), None),
+            (json!({"status": {"clusters": {}}}), None),
+            (json!({"status": "text"}), None),
+        ] {
+            let read = duck().decisions(&resource).map(<[Json]>::len).ok();
+            assert_eq!(read, decisions, "{resource}");
+        }
+        let generator = ClusterDecisionGenerator::default();
+        assert!(duck().parameters(&json!("text"), &[], &generator, &GO).is_err());
+    }
+
+    #[test]
+    fn the_config_map_and_the_choice_are_checked() {
+        let data = |entries: &[(&str, &str)]| {
+            entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let read = Duck::read(&data(&[("apiVersion", "a/v1"), ("kind", "things"), ("statusListKey", "x")]));
+        assert_eq!(read.map(|duck| (duck.list, duck.match_key)), Ok(("x".to_owned(), String::new())));
+        let read = Duck::read(&data(&[("apiVersion", "a/v1"), ("kind", "things")]));
+        assert_eq!(read.map(|duck| duck.list), Ok("clusters".to_owned()));
+        for broken in
+            [&[("apiVersion", "v1"), ("kind", "things")], &[("apiVersion", "/v1"), ("kind", "things")]]
+        {
+            assert!(Duck::read(&data(broken)).is_err());
+        }
+        assert!(Duck::read(&data(&[("apiVersion", "a/v1")])).is_err());
+
+        for (generator, allowed) in [
+            (json!({"name": "x"}), true),
+            (json!({"labelSelector": {"matchLabels": {"a": "b"}}}), true),
+            (json!({}), false),
+            (json!({"name": "x", "labelSelector": {"matchLabels": {"a": "b"}}}), false),
+            (json!({"labelSelector": {"matchLabels": {"a": "not a label"}}}), false),
+        ] {
+            let read: ClusterDecisionGenerator =
+                serde_json::from_value(generator.clone()).expect("a generator");
+            assert_eq!(choice(&read).is_ok(), allowed, "{generator}");
+        }
+    }
+}

@@ -233,3 +233,99 @@ impl Place<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use baton_template::MissingKey;
+
+    use super::*;
+
+    const GO: Engine = Engine::Go(MissingKey::Default);
+
+    fn takes(items: &[(&str, bool)], directory: &str) -> bool {
+        let items: Vec<GitPath> = items
+            .iter()
+            .map(|(path, exclude)| GitPath { path: (*path).to_owned(), exclude: *exclude })
+            .collect();
+        Directories::new(&items).takes(directory)
+    }
+
+    #[test]
+    fn what_is_left_out_is_left_out_wherever_it_stands() {
+        for (items, directory, expected) in [
+            (&[("apps/*", false)][..], "apps/a", true),
+            (&[("apps/*", false)], "apps/a/b", false),
+            (&[("apps/**", false)], "apps/a/b", false),
+            (&[("*", false)], "apps", true),
+            (&[("apps/a", true), ("apps/*", false)], "apps/a", false),
+            (&[("apps/*", false), ("apps/a", true)], "apps/a", false),
+            (&[("*/*", false), ("apps", true)], "apps/a", true),
+            (&[("apps/*", true)], "apps/a", false),
+            (&[("[", false)], "[", false),
+            (&[("[", true), ("*", false)], "apps", true),
+            (&[("apps/[!a]", false)], "apps/!", true),
+            (&[("apps/\\*", false)], "apps/*", true),
+        ] {
+            assert_eq!(takes(items, directory), expected, "{items:?} {directory}");
+        }
+    }
+
+    fn placed(place: &Place<'_>, prefix: &str, engine: &Engine) -> String {
+        let params =
+            Map::new([("path".into(), Value::from("from the file")), ("p".into(), Value::from("kept"))]);
+        place.add_to(&params, prefix, engine);
+        Value::Map(params).to_string()
+    }
+
+    #[test]
+    fn paths_become_parameters_in_both_modes() {
+        let file = Place { directory: "a/B_c", file: Some("x_1.yaml") };
+        assert_eq!(
+            placed(&file, "", &GO),
+            "map[p:kept path:map[basename:B_c basenameNormalized:b-c filename:x_1.yaml \
+             filenameNormalized:x-1.yaml path:a/B_c segments:[a B_c]]]"
+        );
+        assert_eq!(
+            placed(&file, "", &Engine::Fast),
+            "map[p:kept path:a/B_c path.basename:B_c path.basenameNormalized:b-c path.filename:x_1.yaml \
+             path.filenameNormalized:x-1.yaml path[0]:a path[1]:B_c]"
+        );
+        let directory = Place { directory: "a", file: None };
+        assert_eq!(
+            placed(&directory, "p", &GO),
+            "map[p:map[path:map[basename:a basenameNormalized:a path:a segments:[a]]] path:from the file]"
+        );
+        assert_eq!(
+            placed(&directory, "p", &Engine::Fast),
+            "map[p:kept p.path:a p.path.basename:a p.path.basenameNormalized:a p.path[0]:a path:from the file]"
+        );
+        let root = Place { directory: ".", file: Some("f") };
+        assert!(
+            placed(&root, "", &Engine::Fast).contains("path:. path.basename:. path.basenameNormalized: ")
+        );
+        assert!(placed(&root, "", &Engine::Fast).contains("path[0]:."));
+    }
+
+    #[test]
+    fn files_hold_an_object_or_a_list_of_them() {
+        for (content, expected) in [
+            ("", Some(1)),
+            ("# nothing\n", Some(1)),
+            ("null", Some(1)),
+            ("{}", Some(1)),
+            ("a: b\n---\nc: d\n", Some(1)),
+            ("[]", Some(0)),
+            ("[{}, null, {a: b}]", Some(3)),
+            ("text", None),
+            ("3", None),
+            ("[1]", None),
+            ("a: [", None),
+            ("a: &a [*a]", None),
+        ] {
+            assert_eq!(objects(content.as_bytes()).map(|found| found.len()).ok(), expected, "{content}");
+        }
+        assert!(
+            objects(&[0xff, 0xfe, 0x00]).is_err_and(|message| message.starts_with("unable to parse file"))
+        );
+    }
+}

@@ -229,3 +229,122 @@ fn texts(object: &Value, path: &str) -> Result<BTreeMap<String, String>, String>
 fn wrong(kind: &'static str, object: &Value, why: String) -> OfflineError {
     OfflineError::Data { kind, name: Name::of(object).name, why }
 }
+
+#[cfg(test)]
+mod tests {
+    use baton_grammar::labels::Selector;
+    use futures::FutureExt;
+
+    use super::*;
+
+    /// Everything here is answered at once.
+    fn now<T>(future: impl Future<Output = Result<T, String>>) -> T {
+        future.now_or_never().expect("files need no waiting").expect("files do not fail")
+    }
+
+    fn world(text: &str) -> Offline {
+        let mut world = Offline::new("argocd");
+        world.add_yaml(text).expect("usable manifests");
+        world
+    }
+
+    #[test]
+    fn clusters_are_the_labelled_secrets_of_the_namespace() {
+        let world = world(
+            r"
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: one, labels: {argocd.argoproj.io/secret-type: cluster}}
+  data: {name: b25l, server: aHR0cHM6Ly9vbmU=}
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: two, namespace: other, labels: {argocd.argoproj.io/secret-type: cluster}}
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: three, namespace: argocd, labels: {argocd.argoproj.io/secret-type: repository}}
+  stringData: {url: 'https://git.example.com/x'}
+---
+# nothing
+",
+        );
+        let clusters = now(world.clusters());
+        assert_eq!(clusters.len(), 1);
+        assert_eq!((clusters[0].name.as_str(), clusters[0].server.as_str()), ("one", "https://one"));
+        assert_eq!(now(world.repository_secrets()).len(), 1);
+    }
+
+    #[test]
+    fn objects_are_found_by_namespace_and_the_last_one_counts() {
+        let world = world(
+            r"
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: x}, data: {k: first}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: x}, data: {k: last}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: any}, data: {k: anywhere}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: x}, data: {k: 'aGk='}, stringData: {l: there}}
+",
+        );
+        let value =
+            |namespace, name| now(world.config_map(namespace, name)).and_then(|data| data.get("k").cloned());
+        assert_eq!(value("x", "a").as_deref(), Some("last"));
+        assert_eq!(value("y", "a"), None);
+        assert_eq!(value("y", "any").as_deref(), Some("anywhere"));
+        let secret = now(world.secret("x", "s")).expect("a Secret");
+        assert_eq!((secret.data["k"].as_slice(), secret.data["l"].as_slice()), (&b"hi"[..], &b"there"[..]));
+        assert_eq!(now(world.secret("y", "s")), None);
+    }
+
+    #[test]
+    fn resources_are_found_by_plural_and_choice() {
+        let world = world(
+            r"
+{apiVersion: a.io/v1, kind: Policy, metadata: {name: one, namespace: argocd, labels: {x: z}}}
+---
+{apiVersion: a.io/v1, kind: Policy, metadata: {name: two}}
+---
+{apiVersion: a.io/v2, kind: Policy, metadata: {name: three}}
+---
+{apiVersion: a.io/v1, kind: Mesh, metadata: {name: four}}
+",
+        );
+        let count = |plural, choice| now(world.resources("a.io/v1", plural, "argocd", &choice)).len();
+        let all = || ResourceChoice::Labels(Selector::default());
+        assert_eq!(count("policies", all()), 2);
+        assert_eq!(count("policy", all()), 2);
+        assert_eq!(count("meshes", all()), 1);
+        assert_eq!(count("meshs", all()), 0);
+        assert_eq!(count("policies", ResourceChoice::Name("two".to_owned())), 1);
+        let labelled = Selector::parse("x=z").expect("a selector");
+        assert_eq!(count("policies", ResourceChoice::Labels(labelled)), 1);
+        assert_eq!(now(world.resources("a.io/v1", "policies", "elsewhere", &all())).len(), 1);
+    }
+
+    #[test]
+    fn every_project_exists_until_one_is_given() {
+        assert!(now(world("").project_exists("any")));
+        let world = world("{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: a}}");
+        assert!(now(world.project_exists("a")));
+        assert!(!now(world.project_exists("any")));
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused_without_telling_secrets() {
+        for text in [
+            "a: [",
+            "just text",
+            "{kind: Secret}",
+            "{apiVersion: v1}",
+            "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {k: '%%hunter2'}}",
+            "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {k: [hunter2]}}",
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: s}, data: text}",
+        ] {
+            let error = Offline::new("argocd").add_yaml(text).expect_err(text).to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -195,6 +195,20 @@ fn a_generators_template_lies_over_that_of_the_set() {
     );
 }
 
+#[test]
+fn values_may_nest_as_deep_as_yaml_is_read() {
+    let deep = format!("- {{k: x, deep: {}{}}}", "[{a: ".repeat(240), "}]".repeat(240));
+    let child = || json!({"list": {"elementsYaml": deep}, "selector": {"matchLabels": {"k": "x"}}});
+    for go_template in [true, false] {
+        let matrix = json!({"matrix": {"generators": [child(), child()]}});
+        let merge = json!({"merge": {"generators": [child(), child()], "mergeKeys": ["k", "deep"]}});
+        assert_eq!(sets(json!([matrix]), go_template).map(|sets| sets.len()), Ok(1));
+        assert_eq!(sets(json!([merge]), go_template).map(|sets| sets.len()), Ok(1));
+    }
+    let deeper = format!("- {}{}", "[".repeat(2_000), "]".repeat(2_000));
+    assert!(sets(json!([{"list": {"elementsYaml": deeper}}]), true).is_err());
+}
+
 /// Any JSON, small.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
