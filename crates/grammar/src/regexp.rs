@@ -11,7 +11,15 @@ mod translate;
 use regex::bytes::{Regex, RegexBuilder};
 
 /// What a compiled expression may take, in bytes. Go allows some more for repeated Unicode classes.
-const MAX_SIZE: usize = 4 << 20;
+const MAX_SIZE: usize = 2 << 20;
+
+/// What searching may remember, in bytes. A larger memory is slower to find out that it does not help.
+const MAX_MEMORY: usize = 1 << 20;
+
+/// Expressions of so many parts are searched for as fast as the text is read. With more, each part may have to be
+/// tried at each byte, which takes so many times as long.
+const FAST_SIZE: u64 = 8;
+const SLOWNESS: u64 = 16;
 
 /// A longer expression is refused.
 const MAX_LENGTH: usize = 64 << 10;
@@ -51,7 +59,7 @@ impl Error {
 /// match, so all of them together may look at the text as often as it has bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// Bytes that may be looked at still, each counted by the size of the expression.
+    /// Bytes that may be looked at still; those of large expressions count many times.
     pub bytes: u64,
     /// The longest result.
     pub longest: usize,
@@ -81,13 +89,13 @@ impl Regexp {
         let translation = translate::translate(text)?;
         let compiled = RegexBuilder::new(&translation.pattern)
             .size_limit(MAX_SIZE)
-            .dfa_size_limit(MAX_SIZE)
+            .dfa_size_limit(MAX_MEMORY)
             .nest_limit(translate::MAX_DEPTH as u32 * 5)
             .build();
         match compiled {
             Ok(regex) => {
                 let is_empty = text.is_empty();
-                Ok(Regexp { regex, names: translation.names, is_empty, size: translation.size })
+                Ok(Regexp { regex, names: translation.names, is_empty, size: translation.measure.size })
             }
             Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
             Err(_) => match classes::unknown(&translation.unicode_classes) {
@@ -95,11 +103,6 @@ impl Regexp {
                 None => Err(too_large()),
             },
         }
-    }
-
-    /// How large the expression is: about how often a byte of a text may be looked at in one search.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Whether the text holds a match.
@@ -245,8 +248,8 @@ impl Regexp {
 
     /// Takes a search of so many bytes off the work allowed.
     fn search(&self, bytes: usize, work: &mut Work) -> Result<(), Exhausted> {
-        // Small expressions run as fast as the machine reads; large ones may fall back to trying every part.
-        let cost = (bytes as u64).saturating_mul(1 + self.size / 64);
+        let slowness = if self.size <= FAST_SIZE { 1 } else { self.size.saturating_mul(SLOWNESS) };
+        let cost = (bytes as u64).saturating_mul(slowness);
         work.bytes = work.bytes.checked_sub(cost).ok_or(Exhausted::Bytes)?;
         Ok(())
     }
@@ -266,6 +269,19 @@ impl Regexp {
         };
         self.regex.captures_iter(text.as_bytes()).filter(starts_well)
     }
+}
+
+/// About what it takes to compile an expression, in microseconds; at most some fifty thousand, as it ends when the
+/// expression turns out to be too large.
+///
+/// # Errors
+/// When the expression is not one of Go's.
+pub fn compile_cost(text: &str) -> Result<u64, Error> {
+    const MOST: u64 = 50_000;
+    if text.len() > MAX_LENGTH {
+        return Err(Error::new("expression too large", text));
+    }
+    Ok(translate::translate(text)?.measure.cost.min(MOST))
 }
 
 /// An expression that matches the text and nothing else.

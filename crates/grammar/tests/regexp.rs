@@ -1,6 +1,6 @@
 //! Regular expressions against goldens made by Go 1.26's `regexp`, and properties.
 
-use baton_grammar::regexp::{Exhausted, Regexp, Work, quote_meta};
+use baton_grammar::regexp::{Exhausted, Regexp, Work, compile_cost, quote_meta};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn goldens() -> Value {
     serde_json::from_str(include_str!("goldens/regexp.json")).expect("goldens are JSON")
 }
 
-const ENOUGH: Work = Work { bytes: 1 << 20, longest: 1000 };
+const ENOUGH: Work = Work { bytes: 1 << 30, longest: 1000 };
 
 fn text<'v>(case: &'v Value, key: &str) -> &'v str {
     case[key].as_str().expect("a case has texts")
@@ -110,7 +110,21 @@ fn large_expressions_and_results_are_refused() {
     let mut little = Work { bytes: 100_000, longest: 1_000 };
     assert_eq!(again_and_again.find_all(&text, usize::MAX, &mut little), Err(Exhausted::Bytes));
     let large = Regexp::parse("(a?b{0,500}){2}").expect("an expression");
-    assert!(large.size() >= 1_000, "{}", large.size());
+    assert_eq!(large.find_all(&text, 1, &mut little), Err(Exhausted::Bytes));
+}
+
+#[test]
+fn compiling_costs_by_what_there_is_to_compile() {
+    for (expression, least, most) in [
+        ("a-b", 1, 10),
+        ("[a-z0-9]+", 5, 50),
+        ("\\pL{20}", 5_000, 20_000),
+        ("((\\pL{10}){10}){10}", 50_000, 50_000),
+    ] {
+        let cost = compile_cost(expression).expect("an expression");
+        assert!((least..=most).contains(&cost), "{expression}: {cost}");
+    }
+    assert!(compile_cost("(").is_err());
 }
 
 proptest! {
@@ -127,7 +141,7 @@ proptest! {
                 regexp.captures(&on);
                 let parts = regexp.split(&on, usize::MAX, &mut ENOUGH.clone()).unwrap_or_default();
                 prop_assert!(parts.iter().map(|part| part.len()).sum::<usize>() <= on.len());
-                let mut short = Work { bytes: 10_000, longest: 64 };
+                let mut short = Work { bytes: 1 << 30, longest: 64 };
                 if let Ok(replaced) = regexp.replace_all(&on, &template, &mut short) {
                     prop_assert!(replaced.len() <= 64);
                 }

@@ -72,6 +72,11 @@ fn every_function_on_certificates_does_what_sprigs_does_where_that_can_be_told()
 }
 
 #[test]
+fn every_function_is_called_well_or_badly_as_in_go() {
+    compare(&cases(include_str!("golden/calls.jsonl")));
+}
+
+#[test]
 fn every_random_function_does_what_sprigs_does_where_that_can_be_told() {
     compare(&cases(include_str!("golden/random.jsonl")));
 }

@@ -8,9 +8,6 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// The largest repeat count, nested ones multiplied.
 const MAX_REPEAT: u32 = 1000;
 
-/// What a class may take, in characters.
-const CLASS_SIZE: u64 = 16;
-
 /// An expression in the syntax of the `regex` crate.
 pub(super) struct Translation<'t> {
     pub(super) pattern: String,
@@ -18,18 +15,50 @@ pub(super) struct Translation<'t> {
     pub(super) names: Vec<Option<String>>,
     /// Unicode classes as they were written; whether they exist is not known yet.
     pub(super) unicode_classes: Vec<&'t str>,
-    /// Its parts, as often as they are repeated.
+    pub(super) measure: Measure,
+}
+
+/// What an expression takes, its parts counted as often as they are repeated.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Measure {
+    /// How many parts there are: each may have to be tried at every character of a text.
     pub(super) size: u64,
+    /// What compiling takes, in microseconds or so.
+    pub(super) cost: u64,
+}
+
+impl Measure {
+    const LITERAL: Measure = Measure { size: 1, cost: 1 };
+    /// A class of characters, which is many sequences of bytes.
+    const CLASS: Measure = Measure { size: 1, cost: 8 };
+    const UNICODE_CLASS: Measure = Measure { size: 2, cost: 500 };
+
+    fn plus(self, other: Measure) -> Measure {
+        Measure { size: self.size.saturating_add(other.size), cost: self.cost.saturating_add(other.cost) }
+    }
+
+    fn times(self, count: u64) -> Measure {
+        Measure { size: self.size.saturating_mul(count), cost: self.cost.saturating_mul(count) }
+    }
+
+    fn minus(self, other: Measure) -> Measure {
+        Measure { size: self.size.saturating_sub(other.size), cost: self.cost.saturating_sub(other.cost) }
+    }
 }
 
 pub(super) fn translate(text: &str) -> Result<Translation<'_>, Error> {
     let mut translator = Translator {
         whole: text,
         rest: text,
-        out: Translation { pattern: String::new(), names: vec![None], unicode_classes: Vec::new(), size: 0 },
+        out: Translation {
+            pattern: String::new(),
+            names: vec![None],
+            unicode_classes: Vec::new(),
+            measure: Measure::default(),
+        },
         open: Vec::new(),
         operand: None,
-        operand_size: 0,
+        operand_measure: Measure::default(),
         heaviest: 1,
         repeat: None,
     };
@@ -101,11 +130,11 @@ struct Translator<'t> {
     whole: &'t str,
     rest: &'t str,
     out: Translation<'t>,
-    /// For each open group, the heaviest operand before it at its level, and the size of all before it.
-    open: Vec<(u32, u64)>,
+    /// For each open group, the heaviest operand before it at its level, and the measure of all before it.
+    open: Vec<(u32, Measure)>,
     /// What a repetition would apply to, by how often its parts are repeated already.
     operand: Option<u32>,
-    operand_size: u64,
+    operand_measure: Measure,
     heaviest: u32,
     /// Where the repetition just read starts.
     repeat: Option<&'t str>,
@@ -131,12 +160,12 @@ impl<'t> Translator<'t> {
             '{' => return self.counted(before, last_repeat),
             '^' | '$' | '.' => {
                 self.out.pattern.push(c);
-                self.operand(1);
+                self.operand(Measure::CLASS);
             }
             '[' => {
                 let (class, unicode, rest) = classes::bracketed(before)?;
                 self.out.pattern.push_str(&class);
-                self.operand(CLASS_SIZE * (1 + unicode.len() as u64));
+                self.operand(Measure::CLASS.plus(Measure::UNICODE_CLASS.times(unicode.len() as u64)));
                 self.out.unicode_classes.extend(unicode);
                 self.rest = rest;
             }
@@ -146,10 +175,10 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    fn operand(&mut self, size: u64) {
+    fn operand(&mut self, measure: Measure) {
         self.operand = Some(1);
-        self.operand_size = size;
-        self.out.size = self.out.size.saturating_add(size);
+        self.operand_measure = measure;
+        self.out.measure = self.out.measure.plus(measure);
     }
 
     fn literal(&mut self, code: u32) {
@@ -158,7 +187,7 @@ impl<'t> Translator<'t> {
             // Half of a surrogate pair is in no text.
             None => self.out.pattern.push_str("[^\\x{0}-\\x{10FFFF}]"),
         }
-        self.operand(1);
+        self.operand(Measure::LITERAL);
     }
 
     fn backslash(&mut self, before: &'t str) -> Result<(), Error> {
@@ -178,16 +207,16 @@ impl<'t> Translator<'t> {
         };
         if let Some(assertion) = assertion {
             self.out.pattern.push_str(assertion);
-            self.operand(1);
+            self.operand(Measure::LITERAL);
             self.rest = &before[2..];
         } else if let Some((class, rest)) = classes::unicode(before)? {
             self.out.unicode_classes.push(&before[..before.len() - rest.len()]);
             self.out.pattern.push_str(&class);
-            self.operand(CLASS_SIZE);
+            self.operand(Measure::UNICODE_CLASS);
             self.rest = rest;
         } else if let Some((class, rest)) = classes::perl(before) {
             self.out.pattern.push_str(&class);
-            self.operand(1);
+            self.operand(Measure::CLASS);
             self.rest = rest;
         } else {
             let (code, rest) = escape(before)?;
@@ -201,7 +230,7 @@ impl<'t> Translator<'t> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::new("expression nests too deeply", self.whole));
         }
-        self.open.push((self.heaviest, self.out.size));
+        self.open.push((self.heaviest, self.out.measure));
         self.out.pattern.push_str(opening);
         self.out.names.extend(name);
         self.heaviest = 1;
@@ -215,7 +244,7 @@ impl<'t> Translator<'t> {
         };
         self.out.pattern.push(')');
         self.operand = Some(self.heaviest);
-        self.operand_size = self.out.size - before;
+        self.operand_measure = self.out.measure.minus(before);
         self.heaviest = self.heaviest.max(outer);
         Ok(())
     }
@@ -300,9 +329,9 @@ impl<'t> Translator<'t> {
         self.out.pattern.push_str(operator);
         self.operand = Some(weight);
         self.heaviest = self.heaviest.max(weight);
-        let size = self.operand_size.saturating_mul(times.into());
-        self.out.size = self.out.size.saturating_add(size - self.operand_size);
-        self.operand_size = size;
+        let repeated = self.operand_measure.times(times.into());
+        self.out.measure = self.out.measure.plus(repeated.minus(self.operand_measure));
+        self.operand_measure = repeated;
         self.repeat = Some(before);
         Ok(())
     }

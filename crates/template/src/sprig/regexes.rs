@@ -8,15 +8,19 @@ use crate::function::{Context, Function};
 use crate::quote;
 use crate::value::{Items, List, Value};
 
-/// Steps to compile an expression, and more by its size.
-const COMPILE_STEPS: u64 = 50;
+/// Steps that compiling any expression takes.
+const COMPILE_STEPS: u64 = 20;
 
 /// Text searched for a step.
 const BYTES_PER_STEP: u64 = 512;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     metered("regexMatch", &[Str, Str], None, |context, args| {
-        Ok(matched(context, args, Must::Return).unwrap_or(Value::Bool(false)))
+        // What is no expression matches nothing, as sprig has it.
+        if regexp::compile_cost(str_of(&args[0])).is_err() {
+            return Ok(Value::Bool(false));
+        }
+        matched(context, args, Must::Return)
     }),
     metered("mustRegexMatch", &[Str, Str], None, |context, args| matched(context, args, Must::Return)),
     metered("regexFind", &[Str, Str], None, |context, args| find(context, args, Must::Panic)),
@@ -52,12 +56,13 @@ enum Must {
 /// The expression of the first argument, paid for, and what may be done with it.
 fn compiled(context: &mut Context<'_>, args: &[Value], must: Must) -> Result<(Regexp, Work), String> {
     let text = str_of(&args[0]);
-    context.budget.pay(COMPILE_STEPS)?;
-    let regexp = Regexp::parse(text).map_err(|error| match must {
+    let refused = |error: regexp::Error| match must {
         Must::Return => error.to_string(),
         Must::Panic => format!("regexp: Compile({}): {error}", quoted(text)),
-    })?;
-    context.budget.pay(regexp.size() / 8)?;
+    };
+    let cost = regexp::compile_cost(text).map_err(refused)?;
+    context.budget.pay(cost.saturating_add(COMPILE_STEPS))?;
+    let regexp = Regexp::parse(text).map_err(refused)?;
     let work = Work { bytes: context.budget.left().saturating_mul(BYTES_PER_STEP), longest: MAX_TEXT };
     Ok((regexp, work))
 }
