@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::error::{Kind, ScmError};
 use crate::http::{Api, Auth, Item, link_page, numbered};
-use crate::names::segment;
 use crate::secret::Secret;
 
 /// A GitHub App as repository credentials describe it.
@@ -104,7 +103,9 @@ impl Installations {
         organization: &str,
     ) -> Result<Api<'a>, ScmError> {
         let signed_in = async {
-            let api = api.with_auth(Auth::bearer(&assertion(app, Timestamp::now())?)?);
+            let proof = Auth::bearer(&assertion(app, Timestamp::now())?)?;
+            let prover = format!("{}/{}/{}", api.authority(), app.id, fingerprint(&app.private_key));
+            let api = api.with_auth(proof.owned_by(&prover));
             let number = match app.installation_id {
                 0 => self.number(&api, app, organization).await?,
                 number if number > 0 => number,
@@ -166,8 +167,7 @@ impl Installations {
         {
             return Ok(token.clone());
         }
-        let path =
-            format!("app/installations/{}/access_tokens", segment("an installation", &number.to_string())?);
+        let path = format!("app/installations/{number}/access_tokens");
         let answer = api.post(api.url::<&str, &str>(&path, &[]), &json!({})).await?;
         let token: Token = answer.json()?;
         let secret = Secret::new(token.token);

@@ -1,5 +1,6 @@
 //! How hosts may be asked.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub struct Settings {
 }
 
 /// How requests leave.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Proxy {
     /// As `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` say.
     Environment,
@@ -56,6 +57,19 @@ pub enum Proxy {
     Direct,
 }
 
+impl fmt::Debug for Proxy {
+    /// The URL may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Proxy::Environment => f.write_str("Environment"),
+            Proxy::Url { no_proxy, .. } => {
+                f.debug_struct("Url").field("no_proxy", no_proxy).finish_non_exhaustive()
+            }
+            Proxy::Direct => f.write_str("Direct"),
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -68,7 +82,7 @@ impl Default for Settings {
             github_metrics: false,
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(60),
-            deadline: Duration::from_secs(15 * 60),
+            deadline: Duration::from_secs(30 * 60),
             max_body: 32 << 20,
             max_pages: 1_000,
             max_items: 50_000,

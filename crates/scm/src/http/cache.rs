@@ -42,27 +42,45 @@ impl Cache {
 
     pub(super) fn put(&self, identity: Identity, url: &Url, etag: HeaderValue, answer: &Answer) {
         let key = (identity, url.to_string());
-        let size = |known: &Known| known.answer.size() + known.etag.len() + key.1.len() + 256;
         let known = Known { etag, answer: answer.clone() };
+        let size = size(&key, &known);
         // One answer must not push all others out.
-        if size(&known) > self.limit / 8 {
+        if size > self.limit / 8 {
             return;
         }
         let mut kept = self.kept.lock();
-        kept.bytes += size(&known);
-        if let Some(old) = kept.answers.insert(key.clone(), known) {
-            kept.bytes -= size(&old);
-        } else {
-            kept.order.push_back(key);
+        kept.remove(&key);
+        kept.bytes += size;
+        kept.order.push_back(key.clone());
+        kept.answers.insert(key, known);
+        while kept.bytes > self.limit
+            && let Some(oldest) = kept.order.front().cloned()
+        {
+            kept.remove(&oldest);
         }
-        while kept.bytes > self.limit {
-            let Some(oldest) = kept.order.pop_front() else { return };
-            if let Some(old) = kept.answers.remove(&oldest) {
-                kept.bytes =
-                    kept.bytes.saturating_sub(old.answer.size() + old.etag.len() + oldest.1.len() + 256);
+    }
+
+    pub(super) fn remove(&self, identity: Identity, url: &Url) {
+        self.kept.lock().remove(&(identity, url.to_string()));
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, key: &Key) {
+        if let Some(known) = self.answers.remove(key) {
+            self.bytes -= size(key, &known);
+            if self.order.front() == Some(key) {
+                self.order.pop_front();
+            } else {
+                self.order.retain(|other| other != key);
             }
         }
     }
+}
+
+/// Bytes an answer takes, about.
+fn size(key: &Key, known: &Known) -> usize {
+    known.answer.size() + known.etag.len() + key.1.len() + 256
 }
 
 #[cfg(test)]

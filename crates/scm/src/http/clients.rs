@@ -67,7 +67,7 @@ impl Clients {
             Proxy::Direct => builder = builder.no_proxy(),
             Proxy::Url { url, no_proxy } => {
                 let proxy = reqwest::Proxy::all(url)
-                    .map_err(|error| ScmError::invalid(format!("the proxy's URL cannot be used: {error}")))?;
+                    .map_err(|_| ScmError::invalid("the URL of the proxy cannot be used"))?;
                 builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(no_proxy)));
             }
         }

@@ -133,7 +133,7 @@ impl<'a> Api<'a> {
             return Err(ScmError::protocol(format!(
                 "the link to the next page leads from {} to {}",
                 self.base.authority(),
-                url.authority()
+                url.host_str().unwrap_or_default()
             )));
         }
         Ok(url)
@@ -141,8 +141,10 @@ impl<'a> Api<'a> {
 
     /// Reads; tries again when the host is out of order for the moment.
     pub(crate) async fn get(&self, url: Url) -> Result<Answer, ScmError> {
+        let mut left = self.http.settings.attempts;
         let mut delay = self.http.settings.retry_delay;
-        for left in (0..self.http.settings.attempts.max(1)).rev() {
+        loop {
+            left = left.saturating_sub(1);
             match self.get_once(&url).await {
                 Err(Failure { error, transient: true }) if left > 0 => {
                     debug!(%error, "asking again");
@@ -152,10 +154,14 @@ impl<'a> Api<'a> {
                 outcome => return outcome.map_err(|failure| failure.error),
             }
         }
-        Err(ScmError::new(Kind::Network, said(&Method::GET, &url, "no attempt was made")))
     }
 
-    /// Whether there is something at a URL. A page in HTML, from a proxy that wants a word first, is nothing.
+    /// Asks for the whole answer the next time, whatever was kept of it.
+    pub(crate) fn forget(&self, url: &Url) {
+        self.http.cache.remove(self.auth.identity(), url);
+    }
+
+    /// Whether there is something at a URL. A page in HTML, from a proxy that wants a word first, tells neither.
     pub(crate) async fn exists(&self, url: Url) -> Result<bool, ScmError> {
         match self.get(url).await {
             Ok(answer) => answer.json::<IgnoredAny>().map(|_| true),

@@ -105,6 +105,8 @@ pub(crate) async fn numbered<T: Item>(
 ) -> Result<Vec<T>, ScmError> {
     // The first page goes unnumbered, as clients commonly ask for it.
     let first = api.url(path, query);
+    let size = query.iter().find(|(key, _)| matches!(*key, "per_page" | "limit"));
+    let size = size.and_then(|(_, size)| size.parse().ok()).unwrap_or(1);
     let read = |answer: &Answer, url: &Url, items_before: usize| {
         let items: Vec<T> = answer.json()?;
         let number = page_number(url).unwrap_or(1);
@@ -119,6 +121,11 @@ pub(crate) async fn numbered<T: Item>(
             }
             None => None,
         };
+        // A page that is full and the last may get a successor without changing itself, and "not changed" would
+        // hide it.
+        if next.is_none() && items.len() >= size {
+            api.forget(url);
+        }
         Ok(Page { items, next })
     };
     list(api, first, read).await

@@ -1,7 +1,8 @@
 //! What has not changed is not sent again.
 
+use baton_api::scm::ScmFilter;
 use baton_scm::{Kind, Settings};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Host, Objects, Row};
 use crate::{REPOS, branch, github, hosts, repo, settings};
@@ -68,4 +69,25 @@ async fn not_modified_without_being_asked_is_an_error() {
     let error =
         hosts(settings()).repositories(&github(&host.url), &objects).await.expect_err("nothing is known");
     assert_eq!(error.kind(), Kind::Protocol);
+}
+
+#[tokio::test]
+async fn a_last_page_that_is_full_is_asked_for_anew_as_another_may_follow() {
+    let full: Vec<Value> = (0..100).map(|id| repo(id, &format!("repo-{id}"))).collect();
+    let list = Row::get(REPOS).body(full.into()).reply("etag", "\"one\"");
+    let host = Host::start(vec![list.clone()]).await;
+    let hosts = hosts(settings());
+    let objects = Objects::token("github", "token", "t");
+    let mut generator = github(&host.url);
+    generator.filters = vec![ScmFilter { repository_match: Some("^none$".into()), ..ScmFilter::default() }];
+    hosts.repositories(&generator, &objects).await.expect("the list is there");
+
+    let next = "<{host}/organizations/1/repos?page=2>; rel=\"next\"";
+    host.answer(vec![
+        list.reply("link", next),
+        Row::get(REPOS).query("page", "2").body(json!([repo(100, "none")])),
+        branch("none"),
+    ]);
+    let found = hosts.repositories(&generator, &objects).await.expect("both pages are there");
+    assert_eq!(found.iter().map(|found| found.repository.as_str()).collect::<Vec<_>>(), ["none"]);
 }

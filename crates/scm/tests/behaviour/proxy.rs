@@ -22,7 +22,10 @@ async fn requests_go_through_the_proxy_except_to_hosts_listed() {
 
 #[test]
 fn a_proxy_that_is_no_url_is_refused_at_the_start() {
-    let proxy = Proxy::Url { url: "http://".into(), no_proxy: String::new() };
-    let outcome = Hosts::new(Settings { proxy, ..settings() });
-    assert_eq!(outcome.err().map(|error| error.kind()), Some(Kind::Invalid));
+    let proxy = Proxy::Url { url: "http://user:do-not-show@".into(), no_proxy: String::new() };
+    let settings = Settings { proxy, ..settings() };
+    assert!(!format!("{settings:?}").contains("do-not-show"));
+    let error = Hosts::new(settings).err().expect("it is no URL");
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(!error.to_string().contains("do-not-show"), "{error}");
 }
