@@ -201,6 +201,8 @@ pub(super) fn azure(body: &[u8]) -> Outcome {
                 repository: repository.name.unwrap_or_default(),
             }))
         }
+        // Service hooks for builds are often set up along with those for code.
+        "build.complete" => Ok(Event::Nothing),
         _ => Err(WebhookError::UnknownEvent),
     }
 }
@@ -339,9 +341,8 @@ pub(super) fn bitbucket_server(event: &str, body: &[u8]) -> Outcome {
             let changes = payload.changes.unwrap_or_default();
             let moved = changes.into_iter().filter_map(|change| change.reference?.id);
             // Which branch is the default one, the body does not tell.
-            let pushed = moved.flat_map(|id| named(&id, |_| true)).take(MAX_REFS).collect();
-            let repositories = server_repositories(payload.repository.unwrap_or_default());
-            Ok(Event::Push(Push { repositories, refs: pushed }))
+            let pushed = moved.flat_map(|id| named(&id, |_| true));
+            Ok(moved_in(server_repositories(payload.repository.unwrap_or_default()), pushed))
         }
         "pr:opened" | "pr:from_ref_updated" | "pr:modified" | "pr:merged" | "pr:declined" | "pr:deleted" => {
             let payload: BitbucketServer = read(body)?;
@@ -364,7 +365,7 @@ fn server_repositories(repository: ServerRepository) -> Vec<RepositoryUrl> {
         .into_iter()
         .filter(told)
         .take(8)
-        .filter_map(|link| RepositoryUrl::new(link.href.as_deref()?))
+        .filter_map(|link| RepositoryUrl::of_clone(link.href.as_deref()?))
         .collect();
     if !addresses.is_empty() {
         return addresses;
@@ -374,8 +375,17 @@ fn server_repositories(repository: ServerRepository) -> Vec<RepositoryUrl> {
 }
 
 fn push(address: Maybe<String>, refs: impl IntoIterator<Item = PushedRef>) -> Event {
-    let repositories = address.and_then(|address| RepositoryUrl::new(&address)).into_iter().collect();
-    Event::Push(Push { repositories, refs: refs.into_iter().take(MAX_REFS).collect() })
+    let repositories = address.and_then(|address| RepositoryUrl::of_page(&address));
+    moved_in(repositories.into_iter().collect(), refs)
+}
+
+/// A push that tells no repository or nothing that moved says nothing.
+fn moved_in(repositories: Vec<RepositoryUrl>, refs: impl IntoIterator<Item = PushedRef>) -> Event {
+    let refs: Vec<PushedRef> = refs.into_iter().take(MAX_REFS).collect();
+    if repositories.is_empty() || refs.is_empty() {
+        return Event::Nothing;
+    }
+    Event::Push(Push { repositories, refs })
 }
 
 /// A reference such as `refs/heads/feature/x` without its first two parts; nothing if it is empty.

@@ -30,7 +30,8 @@ impl Event {
     }
 
     fn touches_generator(&self, generator: &Generator, read: Read<'_>) -> bool {
-        let matrix = generator.matrix.as_ref().map(|matrix| &matrix.generators);
+        // A matrix of more or fewer than two is not generated at all.
+        let matrix = generator.matrix.as_ref().map(|matrix| &matrix.generators).filter(|two| two.len() == 2);
         let merge = generator.merge.as_ref().map(|merge| &merge.generators);
         let mut children = matrix.into_iter().chain(merge).flatten();
         generator.plugin.is_some()

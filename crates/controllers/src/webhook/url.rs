@@ -15,14 +15,23 @@ pub struct RepositoryUrl {
 }
 
 impl RepositoryUrl {
-    /// From the address of its web page or of a clone; `None` if that is no address.
+    /// From the address of its web page; `None` if that is no address.
     ///
     /// It matches `http`, `https` and `ssh` with or without user, port and `.git`, `host:path` too, whatever the case
     /// of letters; a host may have `ssh.` or `altssh.` before it.
-    pub fn new(address: &str) -> Option<RepositoryUrl> {
+    pub fn of_page(address: &str) -> Option<RepositoryUrl> {
+        let (host, path) = host_and_path(address)?;
+        RepositoryUrl::new(host, path.trim_matches('/'))
+    }
+
+    /// From the address of a clone, which may end in `.git`; otherwise like [`RepositoryUrl::of_page`].
+    pub fn of_clone(address: &str) -> Option<RepositoryUrl> {
         let (host, path) = host_and_path(address)?;
         let path = path.trim_matches('/');
-        let path = path.strip_suffix(".git").unwrap_or(path);
+        RepositoryUrl::new(host, path.strip_suffix(".git").unwrap_or(path))
+    }
+
+    fn new(host: &str, path: &str) -> Option<RepositoryUrl> {
         if path.is_empty() {
             return None;
         }
@@ -75,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_form_of_an_address_is_recognised() {
-        let repository = RepositoryUrl::new("https://github.com/Org/Repo.Name").expect("an address");
+        let repository = RepositoryUrl::of_page("https://github.com/Org/Repo.Name").expect("an address");
         for address in [
             "https://github.com/org/repo.name",
             "https://github.com/Org/Repo.Name.git",
@@ -105,8 +114,8 @@ mod tests {
 
     #[test]
     fn an_address_may_be_that_of_a_clone_or_lack_its_host() {
-        let clone =
-            RepositoryUrl::new("ssh://git@bitbucket.example.com:7999/proj/repo.git").expect("an address");
+        let clone = RepositoryUrl::of_clone("ssh://git@bitbucket.example.com:7999/proj/repo.git")
+            .expect("an address");
         assert!(clone.matches("ssh://git@bitbucket.example.com:7999/proj/repo.git"));
         assert!(clone.matches("ssh://git@bitbucket.example.com/PROJ/repo"));
         let tail = RepositoryUrl::any_host("PROJ", "repo").expect("a repository");
@@ -118,9 +127,9 @@ mod tests {
     #[test]
     fn what_is_no_address_matches_nothing() {
         for address in ["", "https://", "https:///path", "no scheme", "https://host", "https://host/"] {
-            assert!(RepositoryUrl::new(address).is_none(), "{address}");
+            assert!(RepositoryUrl::of_page(address).is_none(), "{address}");
         }
-        assert!(RepositoryUrl::new(&format!("https://h/{}", "a".repeat(5000))).is_none());
+        assert!(RepositoryUrl::of_page(&format!("https://h/{}", "a".repeat(5000))).is_none());
         assert_eq!(host("https://user:word@[::1]:8080/x"), Some("::1"));
     }
 }
