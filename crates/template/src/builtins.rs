@@ -147,7 +147,12 @@ fn equal(left: &Value, right: &Value) -> Result<bool, String> {
             if is_nil(left) || is_nil(right) {
                 return Ok(is_nil(left) && is_nil(right));
             }
-            Err(format!("non-comparable type {left}: {}", left.type_name()))
+            let (left_type, right_type) = (left.type_name(), right.type_name());
+            if left.kind_name() != right.kind_name() {
+                let left = printf::as_text(left);
+                return Err(format!("non-comparable types {left}: {left_type}, {right_type}: {right}"));
+            }
+            Err(format!("non-comparable type {}: {right_type}", printf::as_text(right)))
         }
         _ => Err(incompatible(left, right)),
     }

@@ -167,7 +167,9 @@ impl<'a> Lexer<'a> {
                 None => self.error("unterminated raw quoted string"),
             },
             '$' => self.named(Kind::Variable),
-            '.' if !rest[1..].starts_with(|c: char| c.is_ascii_digit()) => self.named(Kind::Field),
+            '.' if rest.len() > 1 && !rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+                self.named(Kind::Field)
+            }
             '+' | '-' | '.' | '0'..='9' => self.number(),
             '(' => {
                 self.parens += 1;
@@ -247,34 +249,21 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Token {
         let rest = self.rest();
-        let sign = usize::from(rest.starts_with(['+', '-']));
-        let body = &rest[sign..];
-        let lower = body.get(..2).unwrap_or("").to_ascii_lowercase();
-        let (prefix, radix) = match lower.as_str() {
-            "0x" => (2, 16),
-            "0o" => (2, 8),
-            "0b" => (2, 2),
-            _ => (0, 10),
-        };
-        let digits =
-            |text: &str| text.bytes().take_while(|b| *b == b'_' || (*b as char).is_digit(radix)).count();
-        let mut length = prefix + digits(&body[prefix..]);
-        if body[length..].starts_with('.') {
-            length += 1 + digits(&body[length + 1..]);
+        let (mut length, mut sound) = number_length(rest);
+        let complex = sound && rest[length..].starts_with(['+', '-']);
+        if complex {
+            let (imaginary, ended) = number_length(&rest[length..]);
+            length += imaginary;
+            sound = ended && rest[..length].ends_with('i');
         }
-        let exponent = if radix == 16 { ['p', 'P'] } else { ['e', 'E'] };
-        if matches!(radix, 10 | 16) && body[length..].starts_with(exponent) {
-            length += 1 + usize::from(body[length + 1..].starts_with(['+', '-']));
-            length += body[length..].bytes().take_while(|b| b.is_ascii_digit() || *b == b'_').count();
+        let number = &rest[..length];
+        if !sound {
+            return self.error(&format!("bad number syntax: {}", crate::quote::quoted(number)));
         }
-        // A sign after digits could only continue a complex number, and those are not supported.
-        let bad = match body[length..].chars().next() {
-            Some(next) if is_word(next) => next.len_utf8(),
-            Some('+' | '-') => 1 + digits(&body[length + 1..]),
-            _ => return self.emit(Kind::Number, sign + length),
-        };
-        let shown = crate::quote::quoted(&rest[..sign + length + bad]);
-        self.error(&format!("bad number syntax: {shown}"))
+        if complex || number.ends_with('i') {
+            return self.error(&format!("complex numbers are not supported: {number}"));
+        }
+        self.emit(Kind::Number, length)
     }
 
     fn rest(&self) -> &'a str {
@@ -305,6 +294,37 @@ fn trim_marker_after(delimiter_rest: &str) -> bool {
 
 fn closes_with_trim(rest: &str) -> bool {
     rest.strip_prefix(TRIMMED).is_some_and(|rest| rest.starts_with("-}}"))
+}
+
+/// How long a number at the start of a text is, and whether it ends there; if not, the character too many is counted.
+fn number_length(text: &str) -> (usize, bool) {
+    let mut length = usize::from(text.starts_with(['+', '-']));
+    let radix = match text[length..].get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => 16,
+        Some("0o") => 8,
+        Some("0b") => 2,
+        _ => 10,
+    };
+    length += if radix == 10 { 0 } else { 2 };
+    let digits = |at: usize, radix| {
+        text[at..].bytes().take_while(|b| *b == b'_' || (*b as char).is_digit(radix)).count()
+    };
+    length += digits(length, radix);
+    if text[length..].starts_with('.') {
+        length += 1;
+        length += digits(length, radix);
+    }
+    let exponent = if radix == 16 { ['p', 'P'] } else { ['e', 'E'] };
+    if matches!(radix, 10 | 16) && text[length..].starts_with(exponent) {
+        length += 1;
+        length += usize::from(text[length..].starts_with(['+', '-']));
+        length += digits(length, 10);
+    }
+    length += usize::from(text[length..].starts_with('i'));
+    match text[length..].chars().next() {
+        Some(next) if is_word(next) => (length + next.len_utf8(), false),
+        _ => (length, true),
+    }
 }
 
 fn word_length(text: &str) -> usize {

@@ -248,9 +248,11 @@ impl Parser<'_> {
         let pipe = self.pipeline(context, Kind::RightDelim)?;
         let outer =
             (std::mem::replace(&mut self.variables, vec![Arc::from("$")]), std::mem::take(&mut self.loops));
+        let line = self.line;
         let (body, end) = self.list()?;
         (self.variables, self.loops) = outer;
         if let End::Else = end {
+            self.line = line;
             return Err(self.error("unexpected {{else}} in block clause"));
         }
         self.add(Tree { name: name.clone(), body })?;
@@ -302,10 +304,6 @@ impl Parser<'_> {
                 return Err(self.error(&format!("non executable command in pipeline stage {stage}")));
             }
         }
-        // A variable is known from the end of its declaration on.
-        if !assigns {
-            self.variables.extend(variables.iter().cloned());
-        }
         Ok(Pipe { pos, assigns, variables, commands })
     }
 
@@ -322,11 +320,11 @@ impl Parser<'_> {
             match next.kind {
                 Kind::Declare | Kind::Assign => {
                     let assigns = next.kind == Kind::Assign;
-                    variables.push(variable.text.into());
+                    variables.push(self.declared(variable));
                     return Ok((variables, assigns));
                 }
                 Kind::Comma => {
-                    variables.push(variable.text.into());
+                    variables.push(self.declared(variable));
                     if context != "range" || variables.len() > 1 {
                         return Err(self.error(&format!("too many declarations in {context}")));
                     }
@@ -346,6 +344,14 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    /// Makes a variable known. Go asks neither whether it is assigned to or declared, nor whether what declares it is
+    /// ever executed; that comes out in execution.
+    fn declared(&mut self, variable: Token) -> Arc<str> {
+        let name: Arc<str> = variable.text.into();
+        self.variables.push(name.clone());
+        name
     }
 
     fn command(&mut self) -> Result<Command> {
@@ -437,16 +443,14 @@ impl Parser<'_> {
     fn number(&self, token: Token) -> Result<Number> {
         let text = token.text;
         if token.kind == Kind::Char {
-            let unquoted = quote::unquote(&text).unwrap_or_default();
-            if unquoted.is_empty() {
+            let Some((code, rest)) = quote::first_char(&text[1..]) else {
                 return Err(self.error("invalid syntax"));
-            }
-            let mut chars = unquoted.chars();
-            let (Some(c), None) = (chars.next(), chars.next()) else {
-                return Err(self.error(&format!("malformed character constant: {text}")));
             };
-            let code = c as i64;
-            return Ok(Number { text, int: Some(code), float: Some(code as f64), prefers_float: false });
+            if rest != "'" {
+                return Err(self.error(&format!("malformed character constant: {text}")));
+            }
+            let (int, float) = (Some(i64::from(code)), Some(f64::from(code)));
+            return Ok(Number { text, int, float, prefers_float: false });
         }
         let hex = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
         let written_float = text.contains(['.', 'p', 'P']) || (!hex && text.contains(['e', 'E']));
@@ -483,9 +487,12 @@ impl Parser<'_> {
     }
 
     fn next(&mut self) -> Token {
-        let token = self.peeked.pop().unwrap_or_else(|| self.lexer.next());
-        self.line = token.line;
-        token
+        // Complaints name the line reading has come to, not the one of what is read again.
+        self.peeked.pop().unwrap_or_else(|| {
+            let token = self.lexer.next();
+            self.line = token.line;
+            token
+        })
     }
 
     fn next_non_space(&mut self) -> Token {
@@ -515,14 +522,12 @@ impl Parser<'_> {
 
     fn unexpected(&self, token: &Token, context: &str) -> ParseError {
         if token.kind == Kind::Error {
-            let mut message = token.text.clone();
-            if self.action_line != 0 && token.text.ends_with("action") {
-                if self.action_line == token.line {
-                    return self.error(&message);
-                }
-                message = format!("{message} started at {}:{}", self.name, self.action_line);
+            if self.action_line == 0 || self.action_line == token.line {
+                return self.error(&token.text);
             }
-            return self.error(&message);
+            let joint = if token.text.ends_with(" action") { "" } else { " in action" };
+            let (name, line) = (self.name, self.action_line);
+            return self.error(&format!("{}{joint} started at {name}:{line}", token.text));
         }
         self.error(&format!("unexpected {} in {context}", token.shown()))
     }
@@ -551,5 +556,8 @@ fn integer(text: &str) -> Option<i128> {
         _ if body.len() > 1 && body.starts_with('0') => (&body[1..], 8),
         _ => (body.as_str(), 10),
     };
+    if !float::underscores_separate(digits, digits.len() < body.len()) {
+        return None;
+    }
     Some(sign * i128::from_str_radix(&digits.replace('_', ""), radix).ok()?)
 }

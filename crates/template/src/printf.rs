@@ -10,6 +10,9 @@ use crate::verbs::{self, Spec};
 /// when it meets a further digit after one that large.
 const MAX_WIDTH: usize = 1_000_000;
 
+/// What is shown of a value in a message.
+const MAX_SHOWN: usize = 1 << 20;
+
 /// Formats as Go does, mistakes included: they show up in the text (`%!d(string=x)`).
 ///
 /// # Errors
@@ -30,6 +33,15 @@ pub(crate) fn format(format: &str, args: &[Value], budget: &mut Budget) -> Resul
     printer.extra(&mut out, most)?;
     budget.bytes(out.len())?;
     Ok(out)
+}
+
+/// The value as `%s` prints it, for messages; `...` stands for what is beyond all reason.
+pub(crate) fn as_text(value: &Value) -> String {
+    let mut out = String::new();
+    if verbs::argument(value, 's', Spec::default(), &mut out, MAX_SHOWN).is_err() {
+        out.push_str("...");
+    }
+    out
 }
 
 struct Printer<'a> {

@@ -113,3 +113,28 @@ pub(crate) fn unquote(literal: &str) -> Option<String> {
 fn digits(chars: &mut std::str::Chars<'_>, count: usize, radix: u32, start: u32) -> Option<u32> {
     (0..count).try_fold(start, |code, _| Some(code.checked_mul(radix)? + chars.next()?.to_digit(radix)?))
 }
+
+/// The number of the character a single-quoted literal starts with, after its quote, and what follows.
+pub(crate) fn first_char(body: &str) -> Option<(u32, &str)> {
+    let mut chars = body.chars();
+    let length = match chars.next()? {
+        '\\' => match chars.next()? {
+            'x' | '0'..='7' => 4,
+            'u' => 6,
+            'U' => 10,
+            _ => 2,
+        },
+        c => c.len_utf8(),
+    };
+    let (first, rest) = body.split_at_checked(length)?;
+    let unquoted = unquote(&format!("'{first}'"))?;
+    let code = match first.as_bytes() {
+        // These name a byte, which is the character of that number.
+        [b'\\', b'x', digits @ ..] => u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?,
+        [b'\\', digits @ ..] if digits.len() == 3 => {
+            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?
+        }
+        _ => unquoted.chars().next()? as u32,
+    };
+    Some((code, rest))
+}

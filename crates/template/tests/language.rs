@@ -32,6 +32,11 @@ fn every_collection_does_what_sprigs_does() {
 }
 
 #[test]
+fn chance_templates_do_what_they_do_in_go() {
+    compare(&cases(include_str!("golden/mixed.jsonl")));
+}
+
+#[test]
 fn yaml_is_written_and_read_as_argo_cd_does() {
     compare(&cases(include_str!("golden/yaml.jsonl")));
 }

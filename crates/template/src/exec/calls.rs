@@ -65,6 +65,8 @@ impl<'a> Exec<'a> {
         let name = function.name;
         let (want, got) = (function.params.len(), args.count());
         if function.variadic.is_some() && got < want {
+            // Go forgets the argument the pipeline hands on, here only.
+            let got = args.call.len().saturating_sub(1);
             return Err(
                 self.fail(format_args!("wrong number of args for {name}: want at least {want} got {got}"))
             );

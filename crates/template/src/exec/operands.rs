@@ -23,7 +23,7 @@ impl<'a> Exec<'a> {
             }
             Expr::Variable(name, names) if !names.is_empty() => {
                 self.at = At::Operand(first);
-                let value = self.variable(name);
+                let value = self.variable(name)?;
                 return self.fields(&value, names, &args);
             }
             Expr::Chain(inner, names) => {
@@ -71,7 +71,7 @@ impl<'a> Exec<'a> {
             },
             Expr::Field(names) => self.fields(dot, names, &none)?,
             Expr::Variable(name, names) => {
-                let value = self.variable(name);
+                let value = self.variable(name)?;
                 self.fields(&value, names, &none)?
             }
             Expr::Chain(inner, names) => {
@@ -83,10 +83,12 @@ impl<'a> Exec<'a> {
         })
     }
 
-    fn variable(&self, name: &str) -> Held {
-        // The parser lets no unknown variable through, and `$` is there always.
-        let declared = self.variables.iter().rev().find(|(known, _)| *known == name);
-        declared.map_or(&self.dollar, |(_, value)| value).clone()
+    fn variable(&self, name: &str) -> Result<Held> {
+        match self.variables.iter().rev().find(|(known, _)| *known == name) {
+            Some((_, value)) => Ok(value.clone()),
+            None if name == "$" => Ok(self.dollar.clone()),
+            None => Err(self.fail(format_args!("undefined variable: {name}"))),
+        }
     }
 
     /// The value under a path of names. Maps all the way, each with its key, is what there is nearly always.
