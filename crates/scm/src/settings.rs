@@ -37,6 +37,8 @@ pub struct Settings {
     pub attempts: u32,
     /// The wait before the second try; it doubles for each further one.
     pub retry_delay: Duration,
+    /// A host that asks for a shorter wait is waited for; a longer one is an error.
+    pub longest_wait: Duration,
     /// Bytes of answers kept to ask "has it changed?" instead of asking for it again.
     pub cache_bytes: usize,
 }
@@ -88,6 +90,7 @@ impl Default for Settings {
             max_items: 50_000,
             attempts: 4,
             retry_delay: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(30),
             cache_bytes: 32 << 20,
         }
     }

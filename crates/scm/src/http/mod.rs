@@ -9,7 +9,7 @@ mod pages;
 mod rates;
 
 use std::error::Error as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
@@ -28,6 +28,9 @@ use crate::error::{Kind, ScmError};
 use crate::lookup::Lookup;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
+
+/// How often one request waits for a host that wants to be left alone.
+const MAX_WAITS: u32 = 20;
 
 /// What all calls share.
 pub(crate) struct Http {
@@ -74,8 +77,8 @@ pub(crate) struct Api<'a> {
 pub(crate) enum Dialect {
     /// As most do.
     Plain,
-    /// Azure DevOps serves on, slowly, when nothing remains of its allowance, and shows a page to sign in, with
-    /// a status of success, to those it does not know.
+    /// Azure DevOps serves on when nothing remains of its allowance and asks, with a status of success, to wait
+    /// before the next request. With a status of success it also shows those it does not know a page to sign in.
     Azure,
 }
 
@@ -139,21 +142,39 @@ impl<'a> Api<'a> {
         Ok(url)
     }
 
-    /// Reads; tries again when the host is out of order for the moment.
+    /// Reads; tries again when the host is out of order for the moment, and waits when it asks for a short wait.
     pub(crate) async fn get(&self, url: Url) -> Result<Answer, ScmError> {
-        let mut left = self.http.settings.attempts;
-        let mut delay = self.http.settings.retry_delay;
+        let (mut left, mut waits) = (self.settings().attempts, MAX_WAITS);
+        let mut delay = self.settings().retry_delay;
         loop {
+            let failure = match self.get_once(&url).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
             left = left.saturating_sub(1);
-            match self.get_once(&url).await {
-                Err(Failure { error, transient: true }) if left > 0 => {
-                    debug!(%error, "asking again");
-                    tokio::time::sleep(delay).await;
-                    delay = delay.saturating_mul(2);
+            let pause = match self.short_wait(&failure.error) {
+                Some(wait) if waits > 0 => {
+                    waits -= 1;
+                    wait
                 }
-                outcome => return outcome.map_err(|failure| failure.error),
-            }
+                None if failure.transient && left > 0 => {
+                    let pause = delay;
+                    delay = delay.saturating_mul(2);
+                    pause
+                }
+                _ => return Err(failure.error),
+            };
+            debug!(error = %failure.error, ?pause, "asking again");
+            tokio::time::sleep(pause).await;
         }
+    }
+
+    /// How long to wait for a host that wants to be left alone, if it is worth it: a long list would otherwise be
+    /// begun again and again and never come to its end.
+    fn short_wait(&self, error: &ScmError) -> Option<Duration> {
+        let Kind::RateLimited { until } = error.kind() else { return None };
+        let wait = Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or_default();
+        (wait < self.settings().longest_wait).then_some(wait)
     }
 
     /// Asks for the whole answer the next time, whatever was kept of it.

@@ -76,12 +76,14 @@ pub(super) fn read(
     if refused {
         let reset = reset.filter(|_| remaining.is_none_or(|left| left == 0));
         let until = retry_after.or(reset).unwrap_or(now + UNSAID);
-        return Rate::Refused(until.clamp(now + Duration::from_secs(1), longest));
+        return Rate::Refused(until.clamp(now, longest));
     }
-    match reset {
-        Some(reset) if remaining == Some(0) && dialect != Dialect::Azure && reset > now => {
-            Rate::Exhausted(reset.min(longest))
-        }
+    let pause = match dialect {
+        Dialect::Plain => reset.filter(|_| remaining == Some(0)),
+        Dialect::Azure => retry_after.filter(|_| status.is_success()),
+    };
+    match pause {
+        Some(until) if until > now => Rate::Exhausted(until.min(longest)),
         _ => Rate::Free,
     }
 }
@@ -170,9 +172,9 @@ mod tests {
         assert_eq!(rate(429, &[("retry-after", "4294967295")]), refused(longest));
         assert_eq!(rate(429, &[("retry-after", "99999999999999999999")]), refused(60));
         assert_eq!(rate(429, &[("retry-after", "soon")]), refused(60));
-        assert_eq!(rate(429, &[("retry-after", "0")]), refused(1));
+        assert_eq!(rate(429, &[("retry-after", "0")]), refused(0));
         assert_eq!(rate(429, &[("ratelimit-reset", "9223372036854775807")]), refused(60));
-        assert_eq!(rate(429, &[("retry-after", "Fri, 15 Jan 1999 08:00:00 GMT")]), refused(1));
+        assert_eq!(rate(429, &[("retry-after", "Fri, 15 Jan 1999 08:00:00 GMT")]), refused(0));
     }
 
     #[test]
@@ -196,12 +198,20 @@ mod tests {
         let headers = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800000090")];
         assert_eq!(rate(200, &headers).until().map(Timestamp::as_second), Some(1_800_000_090));
         assert!(matches!(rate(200, &headers), Rate::Exhausted(_)));
-        let map = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800000090")];
-        let map = map.map(|(name, value)| {
-            (reqwest::header::HeaderName::from_static(name), reqwest::header::HeaderValue::from_static(value))
-        });
-        let answer = read(StatusCode::OK, &map.into_iter().collect(), b"", Dialect::Azure, NOW);
-        assert_eq!(answer, Rate::Free);
+    }
+
+    #[test]
+    fn azure_serves_on_when_nothing_is_left_but_asks_for_pauses() {
+        let azure = |name, value| {
+            let header = (
+                reqwest::header::HeaderName::from_static(name),
+                reqwest::header::HeaderValue::from_static(value),
+            );
+            read(StatusCode::OK, &HeaderMap::from_iter([header]), b"", Dialect::Azure, NOW)
+        };
+        assert_eq!(azure("x-ratelimit-remaining", "0"), Rate::Free);
+        assert_eq!(azure("retry-after", "20"), Rate::Exhausted(NOW + Duration::from_secs(20)));
+        assert_eq!(rate(200, &[("retry-after", "20")]), Rate::Free);
     }
 
     #[test]

@@ -23,7 +23,12 @@ use serde_json::{Value, json};
 
 /// Settings for hosts on the loopback.
 fn settings() -> Settings {
-    Settings { proxy: Proxy::Direct, retry_delay: Duration::from_millis(1), ..Settings::default() }
+    Settings {
+        proxy: Proxy::Direct,
+        retry_delay: Duration::from_millis(1),
+        longest_wait: Duration::ZERO,
+        ..Settings::default()
+    }
 }
 
 fn hosts(settings: Settings) -> Hosts {

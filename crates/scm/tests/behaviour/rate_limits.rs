@@ -1,6 +1,8 @@
 //! Hosts that want to be left alone.
 
-use baton_scm::{Kind, ScmError};
+use std::time::Duration;
+
+use baton_scm::{Kind, ScmError, Settings};
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 
@@ -84,4 +86,29 @@ async fn a_refusal_without_a_limit_holds_nothing_back() {
         assert_eq!(error.kind(), Kind::Unauthorized);
     }
     assert_eq!(host.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_short_wait_is_waited_for() {
+    let rows = vec![
+        Row::get(REPOS).status(429).reply("retry-after", "0").at_most(3),
+        Row::get(REPOS).body(json!([])),
+    ];
+    let host = Host::start(rows).await;
+    let patient = Settings { longest_wait: Duration::from_secs(1), ..settings() };
+    let objects = Objects::token("github", "token", "t");
+    let found = hosts(patient).repositories(&github(&host.url), &objects).await;
+    assert_eq!(found.expect("the fourth answer is good"), Vec::new());
+    assert_eq!(host.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn waits_without_end_are_an_error() {
+    let host = Host::start(vec![Row::get(REPOS).status(429).reply("retry-after", "0")]).await;
+    let patient = Settings { longest_wait: Duration::from_secs(1), ..settings() };
+    let objects = Objects::token("github", "token", "t");
+    let error =
+        hosts(patient).repositories(&github(&host.url), &objects).await.expect_err("it always refuses");
+    until(&error);
+    assert_eq!(host.requests().len(), 21);
 }
