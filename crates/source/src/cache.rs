@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,9 +49,18 @@ impl Cache {
     pub(crate) fn open(root: &Path) -> io::Result<Cache> {
         let mut private = fs::DirBuilder::new();
         private.recursive(true).mode(0o700);
-        private.create(root.join("repositories"))?;
-        private.create(root.join("locks"))?;
+        for part in ["repositories", "locks"] {
+            private.create(root.join(part))?;
+            // Who owns it could put objects in it that no server ever sent.
+            if fs::symlink_metadata(root.join(part))?.uid() != rustix::process::geteuid().as_raw() {
+                return Err(io::Error::other(format!(
+                    "{} belongs to another user",
+                    root.join(part).display()
+                )));
+            }
+        }
         let root = root.canonicalize()?;
+        bury_remains(&root);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &own_key(&root)?);
         Ok(Cache { root, key })
     }
@@ -147,6 +156,7 @@ impl Cache {
         // Renamed first: a removal that is cut short leaves no half repository at its place.
         let grave = tempfile::Builder::new().prefix("old-").tempdir_in(&self.root)?;
         fs::rename(&slot.directory, grave.path().join("repository"))?;
+        drop(file);
         grave.close()
     }
 
@@ -182,6 +192,20 @@ impl Cache {
             }
         }
         Ok(())
+    }
+}
+
+/// Removes directories that a killed process was making or removing. Young ones may be another process's.
+fn bury_remains(root: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with("new-") || name.starts_with("old-"));
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
+        if is_ours && age.is_ok_and(|age| age.is_ok_and(|age| age > OLD)) {
+            // What cannot be removed now is tried again at the next start.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -292,6 +316,21 @@ mod tests {
         }
         assert!(slot.directory.join("objects/pack/x.pack").exists());
         assert_eq!(fs::read_to_string(slot.directory.join("config")).expect("read"), CONFIG);
+    }
+
+    #[test]
+    fn old_remains_of_killed_processes_are_buried() {
+        let (directory, cache) = cache();
+        let old = directory.path().join("old-x");
+        let young = directory.path().join("new-y");
+        for remain in [&old, &young] {
+            fs::create_dir_all(remain.join("repository")).expect("made");
+        }
+        let long_ago = SystemTime::now() - Duration::from_secs(7200);
+        File::open(&old).and_then(|file| file.set_modified(long_ago)).expect("aged");
+        drop(cache);
+        Cache::open(directory.path()).expect("a cache");
+        assert_eq!((old.exists(), young.exists()), (false, true));
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) fn presentable(complaint: &str, secrets: &[String]) -> String {
     let mut text = String::new();
     for line in complaint.split(['\n', '\r']) {
         let line = line.trim();
-        if line.is_empty() || is_progress(line) {
+        if line.is_empty() || is_noise(line) {
             continue;
         }
         if !text.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn presentable(complaint: &str, secrets: &[String]) -> String {
     for secret in secrets {
         text = text.replace(secret.as_str(), "<secret>");
     }
-    let text = without_user_information(&text);
+    let text = without_durations(&without_user_information(&text));
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.is_empty() {
         text.push_str("git said nothing");
@@ -85,8 +85,10 @@ pub(crate) fn presentable(complaint: &str, secrets: &[String]) -> String {
     }
 }
 
-fn is_progress(line: &str) -> bool {
-    const BEGINNINGS: [&str; 7] = [
+/// Whether a line tells nothing, or something else each time: a message that changes would be written again and again
+/// into the status of whatever it is about.
+fn is_noise(line: &str) -> bool {
+    const BEGINNINGS: [&str; 9] = [
         "remote: Enumerating objects",
         "remote: Counting objects",
         "remote: Compressing objects",
@@ -94,8 +96,32 @@ fn is_progress(line: &str) -> bool {
         "Receiving objects",
         "Resolving deltas",
         "warning: filtering not recognized",
+        "Warning: Permanently added",
+        "@",
     ];
+    let lower = line.to_ascii_lowercase();
     BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+        || line.contains("bytes of body are still expected")
+        || lower.contains("request id")
+        || lower.contains("request-id")
+}
+
+/// Leaves out how long something took: curl says `after 12 ms`.
+fn without_durations(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(" after ") {
+        let (before, found) = rest.split_at(at);
+        let digits = found[7..].bytes().take_while(u8::is_ascii_digit).count();
+        let is_duration = digits > 0 && found[7 + digits..].starts_with(" ms");
+        out.push_str(before);
+        rest = if is_duration { &found[7 + digits + 3..] } else { &found[7..] };
+        if !is_duration {
+            out.push_str(&found[..7]);
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Cuts `user:password@` out of every URL in a text.
@@ -125,6 +151,19 @@ mod tests {
                          'https://jane:hunter2@x.org/a/': token s3cr3t is bad\x1b[31m\n";
         let shown = presentable(complaint, &["s3cr3t".to_owned()]);
         assert_eq!(shown, "fatal: unable to access 'https://x.org/a/': token <secret> is bad [31m");
+    }
+
+    #[test]
+    fn what_is_shown_is_the_same_each_time() {
+        let of = |time: u32, id: &str| {
+            let complaint = format!(
+                "error: {time} bytes of body are still expected\nremote: Request ID {id}\n\
+                 fatal: Failed to connect to x.org port 443 after {time} ms: Couldn't connect, after all"
+            );
+            presentable(&complaint, &[])
+        };
+        assert_eq!(of(3, "a"), of(1234, "b"));
+        assert_eq!(of(3, "a"), "fatal: Failed to connect to x.org port 443: Couldn't connect, after all");
     }
 
     #[test]

@@ -183,6 +183,16 @@ impl<'a> Distant<'a> {
                 Ok(entries) => return Ok(entries),
                 Err(why) => complaint = presentable(&why, &[]),
             }
+            // A name that stands for something else says nothing about the state of the cache.
+            if let Ok(Some(kind)) = self.store.kind(&self.inner.runner, self.limits(), commit).await
+                && kind != "commit"
+            {
+                return Err(not_found(
+                    &self.repository,
+                    commit.as_str(),
+                    format!("it names a {kind}, not a commit"),
+                ));
+            }
         }
         if speaks_of_missing(&complaint) {
             return Err(not_found(&self.repository, commit.as_str(), "the repository has no such commit"));
@@ -241,18 +251,26 @@ impl<'a> Distant<'a> {
                     objects.to_vec()
                 }
             };
-            self.fetch_contents(commit, missing).await?;
+            self.fetch_contents(missing).await?;
         }
         let contents = self.contents_here(objects, allowance).await?;
         Ok(contents.unwrap_or_else(|| vec![None; objects.len()]))
     }
 
-    async fn fetch_contents(&self, commit: Commit, mut missing: Vec<Object>) -> Result<(), SourceError> {
+    async fn fetch_contents(&self, mut missing: Vec<Object>) -> Result<(), SourceError> {
         missing.sort_unstable();
         missing.dedup();
         let session = self.session().await?;
+        let conversation = self.conversation(&session);
         let turn = self.turn().await?;
-        let fetched = self.conversation(&session).contents(&self.slot, commit, &missing).await;
+        let given = conversation.contents(&self.slot, &missing).await;
+        self.settle(turn).await;
+        if given? {
+            return Ok(());
+        }
+        self.discard("its server gives no single objects").await?;
+        let turn = self.turn().await?;
+        let fetched = conversation.whole(&self.slot).await;
         self.settle(turn).await;
         fetched
     }

@@ -58,9 +58,8 @@ impl Conversation<'_> {
         let wanted = format!("+{commit}:refs/baton/{commit}");
         let one = self.fetch(slot, Filter::Contents, &["--depth=1", "origin", &wanted], Vec::new()).await;
         match one {
-            Err(Failure::Exit(complaint)) if is_refused_object(&complaint) => {
-                self.everything(slot, Filter::Contents, true).await?;
-                Ok(())
+            Err(Failure::Exit(complaint)) if gives_references_only(&complaint) => {
+                self.everything(slot, Filter::Contents, true).await
             }
             other => other.map_err(|failure| self.explain(failure)),
         }
@@ -87,24 +86,20 @@ impl Conversation<'_> {
         fetched.map_err(|failure| self.explain(failure))
     }
 
-    /// Fetches contents that are not here yet; all of `commit` when the server gives no single object.
-    pub(crate) async fn contents(
-        &self,
-        slot: &Slot,
-        commit: Commit,
-        objects: &[Object],
-    ) -> Result<(), SourceError> {
+    /// Fetches contents that are not here yet. Says whether the server gives single objects at all.
+    pub(crate) async fn contents(&self, slot: &Slot, objects: &[Object]) -> Result<bool, SourceError> {
         let names: String = objects.iter().map(|object| format!("{}\n", object.hex())).collect();
         let some = self.fetch(slot, Filter::Contents, &["--stdin", "origin"], names.into_bytes()).await;
         match some {
-            Err(Failure::Exit(complaint)) if is_refused_object(&complaint) => {
-                let wanted = format!("+{commit}:refs/baton/{commit}");
-                let arguments = ["--refetch", "--depth=1", "origin", &wanted];
-                let whole = self.fetch(slot, Filter::Nothing, &arguments, Vec::new()).await;
-                whole.map_err(|failure| self.explain(failure))
-            }
-            other => other.map_err(|failure| self.explain(failure)),
+            Ok(()) => Ok(true),
+            Err(Failure::Exit(complaint)) if gives_references_only(&complaint) => Ok(false),
+            Err(failure) => Err(self.explain(failure)),
         }
+    }
+
+    /// Fetches all there is, contents and all, into an empty slot.
+    pub(crate) async fn whole(&self, slot: &Slot) -> Result<(), SourceError> {
+        self.everything(slot, Filter::Nothing, true).await
     }
 
     async fn fetch(
@@ -156,19 +151,28 @@ impl Conversation<'_> {
 
     fn explain(&self, failure: Failure) -> SourceError {
         if let Failure::Exit(complaint) = &failure
-            && is_refused_object(complaint)
+            && lacks_object(complaint)
         {
             return not_found(self.repository, &named_object(complaint), "the repository has no such commit");
         }
+        let failure = match failure {
+            Failure::Exit(complaint) => Failure::Exit(self.session.without_file_names(&complaint)),
+            other => other,
+        };
         explain(self.repository, failure, &self.session.secrets(self.access))
     }
 }
 
-/// Whether the server said it does not have an object, or gives none that no reference leads to.
-fn is_refused_object(complaint: &str) -> bool {
-    ["not our ref", "unadvertised object", "did not send all necessary objects"]
-        .iter()
-        .any(|sign| complaint.contains(sign))
+/// Whether the server gives what its references lead to and nothing by name: git's first protocol, and servers set up
+/// so.
+fn gives_references_only(complaint: &str) -> bool {
+    ["unadvertised object", "not valid"].iter().any(|sign| complaint.contains(sign))
+}
+
+/// Whether the server says it does not have an object, or has one of that name that is no commit.
+fn lacks_object(complaint: &str) -> bool {
+    ["not our ref", "bad revision"].iter().any(|sign| complaint.contains(sign))
+        || gives_references_only(complaint)
 }
 
 fn named_object(complaint: &str) -> String {

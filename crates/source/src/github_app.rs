@@ -38,8 +38,9 @@ const MAX_TOKENS: usize = 1000;
 type Place = Arc<tokio::sync::Mutex<Option<Token>>>;
 
 /// The tokens of GitHub Apps, each asked for once while it lasts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct GitHubApps {
+    inherit_proxy: bool,
     tokens: Mutex<HashMap<Vec<u8>, Place>>,
 }
 
@@ -67,6 +68,11 @@ struct Account {
 }
 
 impl GitHubApps {
+    /// No tokens yet. The proxy variables of this process are minded if `inherit_proxy`.
+    pub(crate) fn new(inherit_proxy: bool) -> GitHubApps {
+        GitHubApps { inherit_proxy, tokens: Mutex::default() }
+    }
+
     /// A token that repositories are read with.
     pub(crate) async fn token(
         &self,
@@ -83,7 +89,8 @@ impl GitHubApps {
         if let Some(known) = token.as_ref().filter(|token| token.until > Instant::now()) {
             return Ok(known.text.clone());
         }
-        let asked = Exchange { repository, app, client: client(repository, access, patience)? };
+        let asked =
+            Exchange { repository, app, client: client(repository, access, patience, self.inherit_proxy)? };
         let fresh = asked.token(&owner).await?;
         *token = Some(fresh.clone());
         Ok(fresh.text)
@@ -212,7 +219,12 @@ fn next_page(answer: &Response) -> Option<String> {
     Some(rest.split_once('>')?.0.to_owned())
 }
 
-fn client(repository: &str, access: &Access, patience: Duration) -> Result<Client, SourceError> {
+fn client(
+    repository: &str,
+    access: &Access,
+    patience: Duration,
+    inherit_proxy: bool,
+) -> Result<Client, SourceError> {
     // Whoever installs one first decides; all that matters is that there is one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let refuse = |why: &str| SourceError::Local { repository: repository.to_owned(), why: why.to_owned() };
@@ -228,6 +240,9 @@ fn client(repository: &str, access: &Access, patience: Duration) -> Result<Clien
         let identity = Identity::from_pem(both.as_bytes())
             .map_err(|_| refuse("the client certificate and its key cannot be read"))?;
         builder = builder.identity(identity);
+    }
+    if !inherit_proxy {
+        builder = builder.no_proxy();
     }
     if let Some(proxy) = &access.proxy {
         let proxy_url =

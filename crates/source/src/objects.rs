@@ -69,6 +69,20 @@ impl Store {
         Ok(text.lines().find_map(Commit::parse))
     }
 
+    /// What kind of object a name stands for; `None` when it is not here.
+    pub(crate) async fn kind(
+        &self,
+        runner: &Runner,
+        limits: &Limits,
+        name: Commit,
+    ) -> Result<Option<String>, Failure> {
+        let mut invocation = self.invocation(limits, ["cat-file", "--batch-check=%(objecttype)"]);
+        invocation.input = format!("{name}\n").into_bytes();
+        let output = runner.output(invocation, 200).await?;
+        let text = String::from_utf8_lossy(&output).trim().to_owned();
+        Ok((!text.contains(' ')).then_some(text))
+    }
+
     /// The entries of a commit's tree; links have no target yet.
     pub(crate) async fn entries(
         &self,

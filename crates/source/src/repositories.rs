@@ -51,7 +51,7 @@ impl Repositories {
             runner: Runner::new(settings.git.clone(), settings.limits.processes),
             surroundings: Surroundings::new(settings.ssh.clone(), settings.inherit_proxy),
             cache: Mutex::new(None),
-            apps: GitHubApps::default(),
+            apps: GitHubApps::new(settings.inherit_proxy),
             listings: Listings::default(),
             trees: Trees::new(settings.limits.cached_entries),
             gates: Mutex::default(),

@@ -184,7 +184,10 @@ impl Session {
     /// Writes a file only this user may read, and gives its path.
     fn file(&mut self, name: &str, content: &str) -> io::Result<String> {
         if self.files.is_none() {
-            self.files = Some(tempfile::Builder::new().prefix("baton-git-").tempdir()?);
+            let mut builder = tempfile::Builder::new();
+            builder.prefix("baton-git-");
+            // In memory when that can be: what a killed process leaves is then gone with the machine.
+            self.files = Some(builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())?);
         }
         let directory = self.files.as_ref().map_or(Path::new(""), TempDir::path);
         let path = directory.join(name);
@@ -193,6 +196,15 @@ impl Session {
         path.into_os_string()
             .into_string()
             .map_err(|_| io::Error::other("the temporary directory is not UTF-8"))
+    }
+
+    /// What `git` and `ssh` say, with the files of this conversation called by their last names: the directory has
+    /// another name each time.
+    pub(crate) fn without_file_names(&self, complaint: &str) -> String {
+        match &self.files {
+            Some(files) => complaint.replace(&format!("{}/", files.path().display()), ""),
+            None => complaint.to_owned(),
+        }
     }
 
     /// Every text of this conversation that must not be shown.

@@ -76,14 +76,20 @@ async fn contents_are_fetched_only_when_they_are_read() {
 #[tokio::test]
 async fn servers_that_cannot_leave_out_contents_or_give_single_objects_are_read_too() {
     let (repo, _) = Repo::filled();
-    repo.git(&["config", "uploadpack.allowFilter", "false"]);
     let old = repo.git(&["rev-parse", "HEAD"]);
     repo.write("later", "x");
     repo.commit();
     let server = Server::start(repo.path()).await;
-    for revision in ["main", &old, &old[..9]] {
-        let read = use_all(&World::new(), &server.url(), &Access::anonymous(), revision).await;
-        assert_eq!(read.expect(revision), expected(), "{revision}");
+    for (filter, mood) in [("false", Mood::Serve), ("true", Mood::Old), ("false", Mood::Old)] {
+        repo.git(&["config", "uploadpack.allowFilter", filter]);
+        server.mood(mood.clone());
+        for revision in ["main", &old, &old[..9]] {
+            let read = use_all(&World::new(), &server.url(), &Access::anonymous(), revision).await;
+            assert_eq!(read.expect(revision), expected(), "{revision} {filter} {mood:?}");
+        }
+        let absent = Commit::parse(&"ab".repeat(20)).expect("a commit");
+        let fault = World::new().repositories.tree(&server.url(), &Access::anonymous(), &absent).await;
+        assert!(matches!(fault, Err(SourceError::NotFound { .. })), "{filter} {mood:?}: {fault:?}");
     }
 }
 
@@ -138,6 +144,64 @@ async fn a_commit_the_server_does_not_have_is_not_found() {
     );
     let short = world.repositories.resolve(&server.url(), &Access::anonymous(), "abababab", false).await;
     assert!(matches!(short, Err(SourceError::NotFound { .. })), "{short:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_commit_s_costs_the_cache_nothing() {
+    let (repo, commit) = Repo::filled();
+    repo.git(&["tag", "-a", "-m", "annotated", "v1"]);
+    let server = Server::start(repo.path()).await;
+    let world = World::new();
+    let anonymous = Access::anonymous();
+    let tree = async |name: &str| {
+        let name = Commit::parse(&repo.git(&["rev-parse", name])).expect("a name");
+        world.repositories.tree(&server.url(), &anonymous, &name).await
+    };
+    tree(commit.as_str()).await.expect("a commit");
+    let packs = || std::fs::read_dir(world.cached()[0].join("objects/pack")).expect("packs").count();
+    let before = packs();
+    for name in ["HEAD:README.md", "HEAD:apps", "HEAD^{tree}"] {
+        let fault = tree(name).await.expect_err(name);
+        assert!(matches!(fault, SourceError::NotFound { .. }), "{fault}");
+    }
+    assert!(packs() >= before, "nothing was thrown away");
+    assert_eq!(tree("v1").await.expect("an annotated tag").files().count(), 3);
+}
+
+#[tokio::test]
+async fn a_proxy_is_used_but_for_the_hosts_that_need_none() {
+    let (repo, commit) = Repo::filled();
+    // Asked for a whole URL, the server answers as a proxy would.
+    let proxy = Server::start(repo.path()).await;
+    let url = "http://git.invalid/repo";
+    let address = format!("http://jane:CANARY@{}", proxy.address);
+    let through = access_with(url, &[("proxy", address.as_str())]);
+    let resolved = World::new().repositories.resolve(url, &through, "main", false).await;
+    assert_eq!(resolved.expect("through the proxy"), commit);
+    let around = access_with(url, &[("proxy", address.as_str()), ("noProxy", "git.invalid")]);
+    proxy.seen();
+    let fault =
+        World::new().repositories.resolve(url, &around, "main", false).await.expect_err("no such host");
+    assert!(matches!(fault, SourceError::Network { .. }), "{fault}");
+    assert!(proxy.seen().is_empty());
+    proxy.mood(Mood::Status(500));
+    let fault = World::new().repositories.resolve(url, &through, "main", false).await.expect_err("a fault");
+    assert!(!fault.to_string().contains("CANARY"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_to_servers_that_ask() {
+    let (repo, commit) = Repo::filled();
+    let made = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
+    let server = Server::start_tls_for(repo.path(), made.cert.der().clone()).await;
+    let url = server.url();
+    let resolve = async |fields: &[(&str, &str)]| {
+        World::new().repositories.resolve(&url, &access_with(&url, fields), "main", false).await
+    };
+    assert!(resolve(&[("insecure", "true")]).await.is_err(), "a certificate is asked for");
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let fields = [("insecure", "true"), ("tlsClientCertData", &certificate), ("tlsClientCertKey", &key)];
+    assert_eq!(resolve(&fields).await.expect("shown"), commit);
 }
 
 #[tokio::test]

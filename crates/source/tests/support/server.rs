@@ -21,13 +21,16 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// What the server does with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     Serve,
+    /// In the first version of git's protocol, which gives no single objects.
+    Old,
     /// Only with this `Authorization` header.
     Require(String),
     Status(u16),
@@ -69,13 +72,31 @@ impl Server {
 
     /// Serves it over TLS, with a certificate of its own making.
     pub(crate) async fn start_tls(repository: &Path) -> Server {
+        Server::serve_tls(repository, None).await
+    }
+
+    /// Serves it over TLS to whoever shows a certificate.
+    pub(crate) async fn start_tls_for(repository: &Path, client: CertificateDer<'static>) -> Server {
+        Server::serve_tls(repository, Some(client)).await
+    }
+
+    async fn serve_tls(repository: &Path, client: Option<CertificateDer<'static>>) -> Server {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let verifier = match client {
+            None => WebPkiClientVerifier::no_client_auth(),
+            Some(client) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(client).expect("a certificate");
+                let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+                builder.build().expect("a verifier")
+            }
+        };
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("the versions fit")
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier)
             .with_single_cert(vec![made.cert.der().clone()], key)
             .expect("the certificate fits its key");
         let mut server = Server::serve(repository, Some(TlsAcceptor::from(Arc::new(config)))).await;
@@ -154,8 +175,12 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     shared.log.lock().expect("unpoisoned").push(seen);
     shared.arrivals.send_modify(|come| *come += 1);
     let mood = shared.mood.lock().expect("unpoisoned").clone();
+    let mut headers = head.headers;
+    if mood == Mood::Old {
+        headers.remove("git-protocol");
+    }
     match mood {
-        Mood::Serve => {}
+        Mood::Serve | Mood::Old => {}
         Mood::Require(wanted) if authorization.as_deref() == Some(wanted.as_str()) => {}
         Mood::Require(_) => {
             let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"git\"")];
@@ -176,7 +201,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         }
     }
     let body = to_bytes(body, 64 << 20).await.expect("a body");
-    run(&shared.root, head.method.as_str(), &path, head.uri.query().unwrap_or(""), &head.headers, body).await
+    run(&shared.root, head.method.as_str(), &path, head.uri.query().unwrap_or(""), &headers, body).await
 }
 
 /// The beginning of an answer, then a broken connection.
