@@ -21,7 +21,7 @@ const MAX_MEMORY: usize = 1 << 20;
 const FAST_SIZE: u64 = 8;
 const SLOWNESS: u64 = 16;
 
-/// A longer expression is refused.
+/// A longer expression or replacement is refused.
 const MAX_LENGTH: usize = 64 << 10;
 
 /// Characters of an expression an error shows.
@@ -154,6 +154,9 @@ impl Regexp {
     /// # Errors
     /// When this takes more work than allowed.
     pub fn replace_all(&self, text: &str, template: &str, work: &mut Work) -> Result<String, Exhausted> {
+        if template.len() > MAX_LENGTH {
+            return Err(Exhausted::Length(MAX_LENGTH));
+        }
         let pieces = expand::pieces(template, &self.names);
         let longest = work.longest;
         self.replaced(text, work, |out, captures| {

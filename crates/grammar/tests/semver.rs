@@ -86,6 +86,13 @@ fn the_highest_tag_is_the_first_of_the_highest_precedence() {
 }
 
 #[test]
+fn long_constraints_are_refused() {
+    assert!(Constraint::parse("1||".repeat(1_300).trim_end_matches('|')).is_ok());
+    let error = Constraint::parse(&"1||".repeat(100_000)).expect_err("refused").to_string();
+    assert!(error.starts_with("improper constraint: 1||1||") && error.len() < 200, "{error}");
+}
+
+#[test]
 fn parts_are_replaced_when_they_may_stand_there() {
     let version = Version::parse("v1.2.3-a+b").expect("a version");
     assert_eq!(version.with_prerelease("rc.1").expect("valid").original(), "v1.2.3-rc.1+b");

@@ -1,15 +1,23 @@
 //! Both template languages of ApplicationSets: `{{param}}` substitution ([`params`]) and Go's text/template
 //! ([`Template`]).
 //!
-//! Pure: text and values in, text out. A template is compiled once and executed as often as wanted; execution is
-//! bounded in steps, output and depth, so a hostile template ends with an error, never with a panic or a hang.
+//! Pure: text and values in, text out; the time and randomness are given by the caller ([`Execution`]). A template is
+//! compiled once and executed as often as wanted; execution is bounded in steps, output and depth, so a hostile
+//! template ends with an error, never with a panic or a hang. Functions that take long by nature (keys, password
+//! hashes, regular expressions) pay many steps.
 //!
 //! # Differences from Go
-//! Complex numbers, `%[1]d` argument indexes and the hexadecimal and binary verbs of floats are missing; strings are
-//! always UTF-8, so a byte slice through a character holds replacement characters; `len` of a missing value says
-//! `len of nil pointer` where Go shows a message of its reflection; `nospace` leaves non-ASCII text whole, which
-//! sprig garbles; integers are all called `int`. Of sprig's functions only those under `sprig` exist, and `slice` is
-//! text/template's; any other name is an unknown function.
+//! - There are no complex numbers.
+//! - Strings are always UTF-8: a byte slice through a character holds replacement characters, and sprig's `initials`
+//!   and `nospace`, which garble other text than ASCII, do not here.
+//! - Of sprig's functions `env`, `expandenv` and `getHostByName` are unknown, as in Argo CD.
+//! - `now` prints without the reading of a monotonic clock. Zones are those built in, whatever the machine has.
+//! - Numbers of a `semver` are called `int64` instead of `uint64`; two versions are `eq` when they were read from the
+//!   same text, where Go compares addresses.
+//! - Certificates are signed with RSA keys of 2048 to 4096 bits, keys on the curves P-256 and P-384, and Ed25519.
+//!   Keys on a curve, and what signing with them needs of randomness, are drawn from the system always.
+//! - Where Go shows how its runtime came to grief (an index out of range, a nil pointer), the place in the template is
+//!   the same, the message may differ.
 
 mod ast;
 mod budget;

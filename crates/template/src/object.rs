@@ -68,8 +68,9 @@ impl Object {
     }
 }
 
+/// The type only: what is inside may be a private key.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.0.type_name(), self.0.shown())
+        write!(f, "{}(…)", self.0.type_name())
     }
 }

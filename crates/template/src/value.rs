@@ -361,7 +361,10 @@ impl fmt::Display for Value {
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({self})", self.type_name())
+        match self {
+            Value::Object(object) => object.fmt(f),
+            other => write!(f, "{}({other})", other.type_name()),
+        }
     }
 }
 

@@ -75,6 +75,9 @@ const OPERATORS: [(&str, Operator); 11] = [
     ("^", Operator::Caret),
 ];
 
+/// A longer constraint is refused: read, it takes many times the memory.
+const MAX_LENGTH: usize = 4096;
+
 const BLANKS: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
 
 impl Constraint {
@@ -83,6 +86,10 @@ impl Constraint {
     /// # Errors
     /// When the text is none; an empty one is none.
     pub fn parse(text: &str) -> Result<Constraint, ConstraintError> {
+        if text.len() > MAX_LENGTH {
+            let shown: String = text.chars().take(80).collect();
+            return Err(ConstraintError::Shape(format!("{shown}… ({} bytes)", text.len())));
+        }
         let alternatives = text.split("||").map(alternative).collect::<Result<_, _>>()?;
         Ok(Constraint { alternatives })
     }

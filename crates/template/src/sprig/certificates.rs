@@ -25,6 +25,7 @@ const RSA_2048_STEPS: u64 = 200_000;
 const RSA_4096_STEPS: u64 = 500_000;
 const DSA_STEPS: u64 = 500_000;
 const SIGNATURE_STEPS: u64 = 2_000;
+const READING_STEPS: u64 = 200;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     metered("genPrivateKey", &[Str], None, |context, args| private_key(context, str_of(&args[0]))),
@@ -33,7 +34,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         authority(context, args, key)
     }),
     metered("genCAWithKey", &[Str, Int, Str], None, |context, args| {
-        let key = given_key(&args[2])?;
+        let key = given_key(context, &args[2])?;
         authority(context, args, key)
     }),
     metered("genSelfSignedCert", &[Str, Items, Items, Int], None, |context, args| {
@@ -42,21 +43,24 @@ pub(super) static FUNCTIONS: &[Function] = &[
         issued(context, &request, key, None)
     }),
     metered("genSelfSignedCertWithKey", &[Str, Items, Items, Int, Str], None, |context, args| {
-        let key = given_key(&args[4])?;
+        let key = given_key(context, &args[4])?;
         issued(context, &request(args)?, key, None)
     }),
     metered("genSignedCert", &[Str, Items, Items, Int, CERTIFICATE], None, |context, args| {
-        let (request, issuer) = (request(args), issuer(&args[4])?);
+        let (request, issuer) = (request(args), issuer(context, &args[4])?);
         let request = request?;
         let key = new_key(context)?;
         issued(context, &request, key, Some(issuer))
     }),
     metered("genSignedCertWithKey", &[Str, Items, Items, Int, CERTIFICATE, Str], None, |context, args| {
-        let key = given_key(&args[5])?;
-        let issuer = issuer(&args[4])?;
+        let key = given_key(context, &args[5])?;
+        let issuer = issuer(context, &args[4])?;
         issued(context, &request(args)?, key, Some(issuer))
     }),
-    metered("buildCustomCert", &[Str, Str], None, |_, args| custom(str_of(&args[0]), str_of(&args[1]))),
+    metered("buildCustomCert", &[Str, Str], None, |context, args| {
+        context.budget.pay(READING_STEPS)?;
+        custom(str_of(&args[0]), str_of(&args[1]))
+    }),
 ];
 
 /// A key of the kind asked for; what goes wrong is told in its place, as sprig has it.
@@ -99,7 +103,8 @@ fn new_key(context: &mut Context<'_>) -> Result<Key, String> {
     Key::new_rsa(seed(context)?, 2048).map_err(|error| format!("error generating rsa key: {error}"))
 }
 
-fn given_key(text: &Value) -> Result<Key, String> {
+fn given_key(context: &mut Context<'_>, text: &Value) -> Result<Key, String> {
+    context.budget.pay(READING_STEPS)?;
     Key::parse(str_of(text)).map_err(|error| format!("parsing private key: {error}"))
 }
 
@@ -141,7 +146,8 @@ fn items(list: &Value) -> &[Value] {
 }
 
 /// The certificate and the key of an authority.
-fn issuer(value: &Value) -> Result<(Vec<u8>, Key), String> {
+fn issuer(context: &mut Context<'_>, value: &Value) -> Result<(Vec<u8>, Key), String> {
+    context.budget.pay(READING_STEPS)?;
     let authority = match value {
         Value::Object(object) => object.downcast::<Certificate>(),
         _ => None,

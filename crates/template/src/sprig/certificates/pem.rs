@@ -14,9 +14,12 @@ pub(super) fn encode(kind: &str, bytes: &[u8]) -> String {
     text + &format!("-----END {kind}-----\n")
 }
 
+/// Texts with more than this are not looked at: every line could begin a block.
+const MAX_TEXT: usize = 64 << 10;
+
 /// The first block of a text: its kind and its bytes. What stands before it does not count, nor do its headers.
 pub(super) fn decode(text: &str) -> Option<(&str, Vec<u8>)> {
-    let mut rest = text;
+    let mut rest = Some(text).filter(|text| text.len() <= MAX_TEXT)?;
     while let Some(at) = rest.find("-----BEGIN ") {
         let starts_line = at == 0 || rest[..at].ends_with('\n');
         rest = &rest[at + "-----BEGIN ".len()..];

@@ -1,6 +1,6 @@
 //! Time zones.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -24,7 +24,8 @@ impl Zone {
             "Local" => Some(Zone::Region(local.clone())),
             // The data built in, not the machine's: what a template makes must not depend on where it is made.
             name => {
-                let zone = TimeZoneDatabase::bundled().get(name).ok()?;
+                static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+                let zone = ZONES.get(name).ok()?;
                 (zone.iana_name() == Some(name)).then_some(Zone::Region(zone))
             }
         }
