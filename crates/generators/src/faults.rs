@@ -83,6 +83,11 @@ impl World for FaultyWorld<'_> {
         self.1.project_exists(name).await
     }
 
+    async fn project_demands_signatures(&self, name: &str) -> Result<bool, String> {
+        self.0.next("project_demands_signatures")?;
+        self.1.project_demands_signatures(name).await
+    }
+
     async fn repository_secrets(&self) -> Result<Arc<Vec<RepositorySecret>>, String> {
         self.0.next("repository_secrets")?;
         self.1.repository_secrets().await
@@ -388,6 +393,27 @@ async fn limits_are_errors_and_never_shorten() {
         let error = result.expect_err("a limit is reached");
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_project_that_wants_signatures_is_not_served_without() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let mut world = world();
+    let project = "{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: default}, \
+                   spec: {signatureKeys: [{keyID: 4AEE18F83AFDEB23}]}}";
+    world.add_yaml(project).expect("a usable manifest");
+    let calls = Calls::default();
+    let outside = FaultyOutside {
+        calls: &calls,
+        git: repository(scratch.path()),
+        refusing: Hosts::new(baton_scm::Settings::default()).expect("usable settings"),
+    };
+    let result = generate(&set(true), &FaultyWorld(&calls, world), &outside, &Settings::default()).await;
+    let error = result.expect_err("signatures are wanted");
+    assert!(
+        error.message().contains("error getting project default: it takes only signed commits"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             named => named,
         };
         if !project.is_empty() {
-            self.project_must_exist(project).await?;
+            self.project_must_allow(project).await?;
         }
         let secrets = self.repository_secrets().await?;
         let trust = self.trust().await?;

@@ -47,4 +47,4 @@ pub use generate::{Generated, Generators, Group};
 pub use kind::kinds;
 pub use reads::Reads;
 pub use settings::{Limits, Settings};
-pub use world::{ClusterSecret, ResourceChoice, SecretData, World};
+pub use world::{ClusterSecret, ResourceChoice, SecretData, World, demands_signatures};

@@ -1,15 +1,16 @@
 //! A world read from files: cluster Secrets, ConfigMaps, AppProjects and anything else, without a cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use baton_api::AppProjectSpec;
 use baton_grammar::yaml;
 use baton_source::RepositorySecret;
 use serde_json::Value;
 
-use crate::world::{ClusterSecret, ResourceChoice, SecretData, World};
+use crate::world::{ClusterSecret, ResourceChoice, SecretData, World, demands_signatures};
 
 /// Objects read from manifests.
 ///
@@ -22,7 +23,8 @@ pub struct Offline {
     repository_secrets: Arc<Vec<RepositorySecret>>,
     secrets: Vec<(Name, SecretData)>,
     config_maps: Vec<(Name, BTreeMap<String, String>)>,
-    projects: BTreeSet<String>,
+    /// By name, whether commits must be signed.
+    projects: BTreeMap<String, bool>,
     resources: Vec<Value>,
 }
 
@@ -96,7 +98,11 @@ impl Offline {
                 Ok(())
             }
             (version, "AppProject") if version.starts_with("argoproj.io/") => {
-                self.projects.insert(Name::of(&document).name);
+                let spec = document.get("spec").cloned().unwrap_or_default();
+                let spec: Option<AppProjectSpec> = serde_json::from_value(spec)
+                    .map_err(|_| broken("its spec is not that of an AppProject"))?;
+                let signed = spec.is_some_and(|spec| demands_signatures(&spec));
+                self.projects.insert(Name::of(&document).name, signed);
                 Ok(())
             }
             _ => {
@@ -168,7 +174,11 @@ impl World for Offline {
     }
 
     async fn project_exists(&self, name: &str) -> Result<bool, String> {
-        Ok(self.projects.is_empty() || self.projects.contains(name))
+        Ok(self.projects.is_empty() || self.projects.contains_key(name))
+    }
+
+    async fn project_demands_signatures(&self, name: &str) -> Result<bool, String> {
+        Ok(self.projects.get(name).copied().unwrap_or_default())
     }
 
     async fn repository_secrets(&self) -> Result<Arc<Vec<RepositorySecret>>, String> {
@@ -330,6 +340,7 @@ items:
         let world = world("{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: a}}");
         assert!(now(world.project_exists("a")));
         assert!(!now(world.project_exists("any")));
+        assert!(!now(world.project_demands_signatures("a")));
     }
 
     #[test]

@@ -187,17 +187,20 @@ impl<'a, W: World, O: Outside> Pass<'a, W, O> {
         read.map_err(|error| format!("failed to get dynamic resources {plural} {api_version}: {error}"))
     }
 
-    /// Fails unless the project exists.
-    pub(crate) async fn project_must_exist(&self, name: &str) -> Result<(), String> {
+    /// Fails unless the project exists and takes commits without a signature.
+    pub(crate) async fn project_must_allow(&self, name: &str) -> Result<(), String> {
         let look = || async {
             self.reads().projects.insert(name.to_owned());
-            match self.world.project_exists(name).await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(format!("error getting project {name}: AppProject {name:?} not found")),
-                Err(error) => Err(format!("error getting project {name}: {error}")),
+            if !self.world.project_exists(name).await? {
+                return Err(format!("AppProject {name:?} not found"));
             }
+            if self.world.project_demands_signatures(name).await? {
+                return Err("it takes only signed commits, and signatures cannot be verified".to_owned());
+            }
+            Ok(())
         };
-        self.project.get_or_try_init(look).await.copied()
+        let looked = self.project.get_or_try_init(look).await;
+        looked.copied().map_err(|error| format!("error getting project {name}: {error}"))
     }
 
     pub(crate) async fn repository_secrets(&self) -> Result<Arc<Vec<RepositorySecret>>, String> {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use baton_api::AppProjectSpec;
 use baton_api::names::resource::LAST_APPLIED;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
 use baton_grammar::labels::Selector;
@@ -46,8 +47,23 @@ pub trait World: Send + Sync {
     /// Whether an AppProject exists in Argo CD's namespace.
     fn project_exists(&self, name: &str) -> impl Future<Output = Result<bool, String>> + Send;
 
+    /// Whether an existing project takes only signed commits ([`demands_signatures`] tells). Signatures cannot be
+    /// verified here, so the git generator then refuses to run.
+    fn project_demands_signatures(&self, _name: &str) -> impl Future<Output = Result<bool, String>> + Send {
+        async { Ok(false) }
+    }
+
     /// Every repository and repo-creds Secret in Argo CD's namespace.
     fn repository_secrets(&self) -> impl Future<Output = Result<Arc<Vec<RepositorySecret>>, String>> + Send;
+}
+
+/// Whether a project takes only commits signed with keys it names.
+pub fn demands_signatures(project: &AppProjectSpec) -> bool {
+    let policies =
+        project.source_integrity.iter().flat_map(|integrity| &integrity.git).flat_map(|git| &git.policies);
+    let verifies = |mode: &str| !mode.is_empty() && mode != "none";
+    !project.signature_keys.is_empty()
+        || policies.flat_map(|policy| &policy.gpg).any(|gpg| verifies(&gpg.mode))
 }
 
 /// What generators may know of a registered cluster. Its credentials are not among it.
@@ -125,6 +141,8 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -145,6 +163,22 @@ mod tests {
         assert_eq!(cluster.annotations, map(&[("team", "a")]));
         assert!(!format!("{cluster:?}").contains("hunter2"));
         assert_eq!(ClusterSecret::read("s", &map(&[(TYPE_LABEL, "repository")]), &annotations, &data), None);
+    }
+
+    #[test]
+    fn projects_say_whether_commits_are_to_be_signed() {
+        let policy = |mode: &str| json!({"sourceIntegrity": {"git": {"policies": [{"repos": [], "gpg": {"mode": mode}}]}}});
+        for (project, expected) in [
+            (json!({}), false),
+            (json!({"signatureKeys": [{"keyID": "4AEE18F83AFDEB23"}]}), true),
+            (json!({"sourceIntegrity": {}}), false),
+            (policy("none"), false),
+            (policy("head"), true),
+            (policy("strict"), true),
+        ] {
+            let read: AppProjectSpec = serde_json::from_value(project.clone()).expect("a project");
+            assert_eq!(demands_signatures(&read), expected, "{project}");
+        }
     }
 
     #[test]

@@ -34,14 +34,7 @@ const NO_INPUT: &str = r#""input":{"parameters":null}"#;
 const EMPTY_INPUT: &str = r#""input":{"parameters":{}}"#;
 
 /// Cases whose rendering is still to follow.
-const PENDING: [&str; 6] = [
-    "go-error-parse",
-    "patch-bad-directive",
-    "patch-bad-template",
-    "patch-bad-yaml",
-    "patch-finalizers-delete",
-    "patch-unknown-fields",
-];
+const PENDING: [&str; 1] = ["patch-wrong-type-list"];
 
 /// Cases that run at the same time; each runs git a few times.
 const AT_ONCE: usize = 4;
