@@ -181,4 +181,11 @@ mod tests {
         assert!(matches!(of("fatal: unable to access: Could not resolve host"), SourceError::Network { .. }));
         assert!(of("").to_string().contains("git said nothing"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_complaint_panics(complaint in "(\\PC| after [0-9]{0,3}| ms|://|@|\\n){0,40}") {
+            presentable(&complaint, &["secret".to_owned()]);
+        }
+    }
 }

@@ -257,6 +257,8 @@ fn normalised(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parse(url: &str) -> Result<Location, SourceError> {
@@ -367,6 +369,27 @@ mod tests {
         ];
         for (template, repository, expected) in cases {
             assert_eq!(covers(template, repository).is_some(), expected, "{template} {repository}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_url_panics(
+            url in "(https?://|ssh://|file://|/)?[a-z:@/.%\\[\\]0-9-]{0,30}",
+            any in "\\PC{0,60}",
+        ) {
+            let _ = parse(&any);
+            let _ = parse(&url);
+            let _ = (display(&any), covers(&any, &url), same_repository(&any, &url));
+        }
+
+        #[test]
+        fn user_information_of_a_url_is_never_part_of_what_is_shown(secret in "[A-Z]{6,12}", host in "[a-z]{1,8}") {
+            let url = format!("https://u:{secret}@{host}/x");
+            let location = parse(&url).expect("a URL");
+            prop_assert!(!location.display().contains(&secret));
+            let is_secret_kept = !format!("{location:?}").contains(&secret);
+            prop_assert!(is_secret_kept);
         }
     }
 }

@@ -215,10 +215,10 @@ impl Tree {
     /// outside the repository is left out, with a warning in the log.
     ///
     /// # Errors
-    /// A pattern that is none; links that show one another over and over, beyond the limit on entries.
+    /// A pattern that is none or leads out of the repository; links that show one another over and over, beyond the limit on entries.
     pub fn files_like_doublestar(&self, pattern: &str) -> Result<Vec<String>, SourceError> {
         let refuse = |why: String| SourceError::Pattern { pattern: pattern.chars().take(200).collect(), why };
-        let Some(cleaned) = cleaned(pattern) else { return Ok(Vec::new()) };
+        let cleaned = cleaned(pattern).ok_or_else(|| refuse("it leads out of the repository".to_owned()))?;
         let glob = doublestar::Pattern::new(&cleaned).map_err(|fault| refuse(fault.to_string()))?;
         let mut found = BTreeSet::new();
         self.walk(|path| {

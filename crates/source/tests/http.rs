@@ -355,6 +355,18 @@ async fn a_silent_server_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_server_that_never_ends_is_given_up_though_it_is_not_silent() {
+    let (repo, commit) = Repo::filled();
+    let server = Server::start(repo.path()).await;
+    server.mood(Mood::Drip);
+    let world = World::with(|settings| settings.limits.total = Duration::from_secs(1));
+    let fault =
+        world.repositories.tree(&server.url(), &Access::anonymous(), &commit).await.expect_err("endless");
+    let too_long = matches!(fault, SourceError::Timeout { why, .. } if why.contains("too long"));
+    assert!(too_long, "{fault}");
+}
+
+#[tokio::test]
 async fn a_repository_over_its_size_is_given_up() {
     let repo = Repo::new();
     // Random enough not to be compressed.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -13,6 +14,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -40,6 +42,8 @@ pub(crate) enum Mood {
     Cut,
     /// No answer, ever.
     Hang,
+    /// An answer to a fetch that tells of progress and never ends.
+    Drip,
 }
 
 /// A running server; it ends with the test.
@@ -192,6 +196,13 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             return (StatusCode::FOUND, [(header::LOCATION, format!("{to}{target}"))]).into_response();
         }
         Mood::Hang => std::future::pending().await,
+        Mood::Drip => {
+            if path.ends_with("/git-upload-pack") {
+                let drops = Body::from_stream(progress());
+                return ([(header::CONTENT_TYPE, "application/x-git-upload-pack-result")], drops)
+                    .into_response();
+            }
+        }
         Mood::Cut => {
             if path.ends_with("/git-upload-pack") {
                 let half = Body::from_stream(futures_half());
@@ -202,6 +213,17 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     }
     let body = to_bytes(body, 64 << 20).await.expect("a body");
     run(&shared.root, head.method.as_str(), &path, head.uri.query().unwrap_or(""), &headers, body).await
+}
+
+/// The beginning of an answer, then progress for ever.
+fn progress() -> impl futures::Stream<Item = Result<Bytes, std::io::Error>> {
+    let begin = futures::stream::iter([Ok(Bytes::from_static(b"000dpackfile\n"))]);
+    let pace = tokio::time::interval(Duration::from_millis(20));
+    let drops = futures::stream::unfold(pace, async |mut pace| {
+        pace.tick().await;
+        Some((Ok(Bytes::from_static(b"000d\x02working\r")), pace))
+    });
+    begin.chain(drops)
 }
 
 /// The beginning of an answer, then a broken connection.
