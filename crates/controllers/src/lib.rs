@@ -1,3 +1,23 @@
 //! Reconcilers: what watches and writes Kubernetes.
 
+mod application_set;
+mod cache;
+pub mod client;
+mod clock;
+mod controller;
+pub mod digest;
+mod events;
+pub mod jq;
+mod metrics;
+mod namespaces;
+mod objects;
+pub mod queue;
+mod settings;
 pub mod webhook;
+
+pub use cache::ObjectKey;
+pub use clock::Clock;
+pub use controller::{Controller, PassFailed, RunError, run};
+pub use metrics::SharedRegistry;
+pub use namespaces::{AllowedNamespaces, PatternError};
+pub use settings::{Policy, Settings, SettingsError};

@@ -1,0 +1,177 @@
+//! Comparing a live Application with the wanted one, and the patch that makes it so.
+
+use std::collections::BTreeMap;
+
+use baton_api::Application;
+use baton_api::application::{ApplicationSpec, SyncPolicy};
+use baton_api::edit::patch_between;
+use baton_api::names::{DEFAULT_PROJECT, finalizer};
+use baton_api::source::{DirectorySource, HelmSource, KustomizeSource, Source};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ignore::{IgnoreError, IgnoreRules};
+use super::ownership;
+use crate::cache::ALWAYS_PRESERVED_ANNOTATIONS;
+
+/// What is left alone in every Application of a set.
+pub(crate) struct Rules {
+    pub(crate) preserved_annotations: Vec<String>,
+    pub(crate) preserved_labels: Vec<String>,
+    /// Rules that cannot be read spoil comparisons, not creations.
+    pub(crate) ignore: Result<IgnoreRules, IgnoreError>,
+}
+
+/// Why two Applications cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CompareError {
+    /// The live object is no Application.
+    #[error("the live Application cannot be read: {0}")]
+    Live(#[source] serde_json::Error),
+    /// The wanted object is no Application.
+    #[error("the generated Application cannot be read: {0}")]
+    Desired(#[source] serde_json::Error),
+    /// Another controller has it.
+    #[error("error while wrapping using MutateFn: {0}")]
+    Owned(#[from] ownership::AlreadyOwned),
+    /// A field could not be ignored.
+    #[error("failed to apply ignore differences: {0}")]
+    Ignore(#[from] IgnoreError),
+}
+
+/// The Application to create: normalised, owned by the set.
+///
+/// # Errors
+/// If the wanted object is no Application.
+pub(crate) fn creation(desired: &Value, owner: &OwnerReference) -> Result<Value, CompareError> {
+    let mut application = Application::deserialize(desired).map_err(CompareError::Desired)?;
+    normalize(&mut application.spec);
+    application.metadata.owner_references = Some(vec![owner.clone()]);
+    // Written by other hands; what a template says about it must not reach the API.
+    application.status = Default::default();
+    serde_json::to_value(&application).map_err(CompareError::Desired)
+}
+
+/// The merge patch that makes the live Application what is wanted, or none if it is.
+///
+/// Status is not touched, an operation only if one is wanted. The patch keeps fields this version does not know.
+///
+/// # Errors
+/// If either object is no Application, another controller owns it, or a rule cannot be applied.
+pub(crate) fn compare(
+    live: &Value,
+    desired: &Value,
+    owner: &OwnerReference,
+    rules: &Rules,
+) -> Result<Option<Value>, CompareError> {
+    let mut before = Application::deserialize(live).map_err(CompareError::Live)?;
+    let mut wanted = Application::deserialize(desired).map_err(CompareError::Desired)?;
+    normalize(&mut before.spec);
+    normalize(&mut wanted.spec);
+    drop_empty(&mut before.metadata);
+    let after = merged(&before, wanted, owner, rules)?;
+    let ignore = rules.ignore.as_ref().map_err(Clone::clone)?;
+    let (before, after) = match ignore.is_empty() {
+        true => (view(&before)?, view(&after)?),
+        false => (ignoring(&before, ignore)?, ignoring(&after, ignore)?),
+    };
+    Ok(patch_between(live, &before, &after))
+}
+
+/// The live Application with everything replaced that the set decides.
+fn merged(
+    live: &Application,
+    wanted: Application,
+    owner: &OwnerReference,
+    rules: &Rules,
+) -> Result<Application, CompareError> {
+    let (old, new) = (&live.metadata, wanted.metadata);
+    let always = ALWAYS_PRESERVED_ANNOTATIONS.iter().copied();
+    let annotations = rules.preserved_annotations.iter().map(String::as_str).chain(always);
+    let labels = rules.preserved_labels.iter().map(String::as_str);
+    let owners = old.owner_references.clone().unwrap_or_default();
+    let mut metadata = ObjectMeta {
+        annotations: Some(preserved(new.annotations, old.annotations.as_ref(), annotations)),
+        labels: Some(preserved(new.labels, old.labels.as_ref(), labels)),
+        finalizers: Some(finalizers(new.finalizers, old.finalizers.as_deref().unwrap_or_default())),
+        owner_references: Some(ownership::controlled(old, owners, owner)?),
+        ..old.clone()
+    };
+    drop_empty(&mut metadata);
+    let operation = wanted.operation.or_else(|| live.operation.clone());
+    Ok(Application { metadata, spec: wanted.spec, status: live.status.clone(), operation })
+}
+
+/// The wanted entries, and the live values of keys that are left alone.
+fn preserved<'a>(
+    wanted: Option<BTreeMap<String, String>>,
+    live: Option<&BTreeMap<String, String>>,
+    keys: impl Iterator<Item = &'a str>,
+) -> BTreeMap<String, String> {
+    let mut entries = wanted.unwrap_or_default();
+    for key in keys {
+        if let Some(value) = live.and_then(|live| live.get(key)) {
+            entries.insert(key.to_owned(), value.clone());
+        }
+    }
+    entries
+}
+
+/// The wanted finalizers, and those of delete hooks, which the application controller adds.
+fn finalizers(wanted: Option<Vec<String>>, live: &[String]) -> Vec<String> {
+    let mut finalizers = wanted.unwrap_or_default();
+    for prefix in [finalizer::PRE_DELETE, finalizer::POST_DELETE] {
+        for name in live.iter().filter(|name| name.starts_with(prefix)) {
+            if !finalizers.contains(name) {
+                finalizers.push(name.clone());
+            }
+        }
+    }
+    finalizers
+}
+
+/// An empty list or map is as good as none.
+fn drop_empty(metadata: &mut ObjectMeta) {
+    metadata.annotations.take_if(|entries| entries.is_empty());
+    metadata.labels.take_if(|entries| entries.is_empty());
+    metadata.finalizers.take_if(|entries| entries.is_empty());
+    metadata.owner_references.take_if(|entries| entries.is_empty());
+}
+
+fn view(application: &Application) -> Result<Value, CompareError> {
+    serde_json::to_value(application).map_err(CompareError::Live)
+}
+
+/// The view without the ignored fields. Name, namespace and operation cannot be ignored away.
+fn ignoring(application: &Application, rules: &IgnoreRules) -> Result<Value, CompareError> {
+    let mut reduced = view(application)?;
+    let name = application.metadata.name.as_deref().unwrap_or_default();
+    rules.apply(name, &mut reduced);
+    let mut typed: Application = serde_json::from_value(reduced).map_err(CompareError::Live)?;
+    typed.metadata.name.clone_from(&application.metadata.name);
+    typed.metadata.namespace.clone_from(&application.metadata.namespace);
+    typed.operation.clone_from(&application.operation);
+    // What is left of a block whose only field was removed is as good as none.
+    normalize(&mut typed.spec);
+    drop_empty(&mut typed.metadata);
+    view(&typed)
+}
+
+/// Removes differences without meaning, as the application controller does.
+fn normalize(spec: &mut ApplicationSpec) {
+    if spec.project.is_empty() {
+        spec.project = DEFAULT_PROJECT.to_owned();
+    }
+    spec.sync_policy.take_if(|policy| *policy == SyncPolicy::default());
+    match spec.sources.is_empty() {
+        true => spec.source.iter_mut().for_each(normalize_source),
+        false => spec.sources.iter_mut().for_each(normalize_source),
+    }
+}
+
+fn normalize_source(source: &mut Source) {
+    source.kustomize.take_if(|kustomize| *kustomize == KustomizeSource::default());
+    source.helm.take_if(|helm| *helm == HelmSource::default());
+    source.directory.take_if(|directory| *directory == DirectorySource::default());
+}

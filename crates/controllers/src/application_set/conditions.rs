@@ -1,0 +1,232 @@
+//! Conditions and health of an ApplicationSet.
+
+use baton_api::ApplicationSet;
+use baton_api::application_set::{ApplicationSetCondition, ConditionStatus};
+use baton_api::application_status::{HealthCode, HealthStatus};
+use baton_api::conditions::{application_set as kind, reason};
+use baton_api::strategy::StrategyType;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+const ALL_GENERATED: &str = "All applications have been generated successfully";
+const PARAMETERS_GENERATED: &str = "Successfully generated parameters for all Applications";
+
+/// What a pass came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Every Application is as the set wants it.
+    UpToDate,
+    /// Something failed.
+    Failed {
+        /// In one word.
+        reason: &'static str,
+        /// In words.
+        message: String,
+        /// Whether generators had worked.
+        generated: bool,
+    },
+}
+
+/// The conditions after a verdict. Unchanged ones keep their time; those of a rollout stay only where the set has one.
+pub(crate) fn after(set: &ApplicationSet, verdict: &Verdict, now: Timestamp) -> Vec<ApplicationSetCondition> {
+    let known = &set.status.conditions;
+    let settled = [kind::PARAMETERS_GENERATED, kind::ERROR_OCCURRED, kind::RESOURCES_UP_TO_DATE];
+    let of_rollout = [kind::ROLLOUT_PROGRESSING, kind::INVALID_ROLLOUT_CONFIG];
+    let replaced = |condition: &ApplicationSetCondition| {
+        let kind = condition.kind.as_str();
+        settled.contains(&kind) || (of_rollout.contains(&kind) && !rolls(set))
+    };
+    let time = Some(Time(now));
+    let mut conditions: Vec<ApplicationSetCondition> = Vec::new();
+    for condition in known.iter().filter(|condition| !replaced(condition)) {
+        let last_transition_time = condition.last_transition_time.clone().or_else(|| time.clone());
+        conditions.push(ApplicationSetCondition { last_transition_time, ..condition.clone() });
+    }
+    for condition in told(verdict) {
+        let same = known.iter().find(|known| {
+            known.kind == condition.kind
+                && known.status == condition.status
+                && known.reason == condition.reason
+                && known.message == condition.message
+        });
+        let last_transition_time =
+            same.and_then(|known| known.last_transition_time.clone()).or_else(|| time.clone());
+        conditions.push(ApplicationSetCondition { last_transition_time, ..condition });
+    }
+    conditions.sort_by(|a, b| {
+        (&a.kind, a.status.as_str(), &a.reason, &a.message).cmp(&(
+            &b.kind,
+            b.status.as_str(),
+            &b.reason,
+            &b.message,
+        ))
+    });
+    conditions
+}
+
+/// Whether two lists of conditions say the same, whenever they began to.
+pub(crate) fn say_the_same(a: &[ApplicationSetCondition], b: &[ApplicationSetCondition]) -> bool {
+    let same = |(a, b): (&ApplicationSetCondition, &ApplicationSetCondition)| {
+        a.kind == b.kind && a.status == b.status && a.reason == b.reason && a.message == b.message
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+/// The health that conditions add up to.
+pub(crate) fn health(conditions: &[ApplicationSetCondition]) -> HealthStatus {
+    let holds = |kind: &str| {
+        conditions
+            .iter()
+            .find(|condition| condition.kind == kind && condition.status == ConditionStatus::True)
+    };
+    let verdicts = [
+        (kind::ERROR_OCCURRED, HealthCode::Degraded),
+        (kind::ROLLOUT_PROGRESSING, HealthCode::Progressing),
+        (kind::RESOURCES_UP_TO_DATE, HealthCode::Healthy),
+    ];
+    let found = verdicts.into_iter().find_map(|(kind, status)| Some((status, holds(kind)?.message.clone())));
+    let (status, message) = found.unwrap_or_else(|| {
+        let why = match conditions {
+            [] => "No status conditions found for ApplicationSet",
+            _ => "Waiting for health status to be determined",
+        };
+        (HealthCode::Unknown, why.to_owned())
+    });
+    HealthStatus { status, message, last_transition_time: None }
+}
+
+/// Whether the set's strategy is to roll out, with or without steps.
+pub(crate) fn rolls(set: &ApplicationSet) -> bool {
+    set.spec
+        .strategy
+        .as_ref()
+        .is_some_and(|strategy| strategy.kind == StrategyType::RollingSync && strategy.rolling_sync.is_some())
+}
+
+fn told(verdict: &Verdict) -> Vec<ApplicationSetCondition> {
+    let condition = |kind: &str, status, reason: &str, message: &str| ApplicationSetCondition {
+        kind: kind.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: None,
+    };
+    use ConditionStatus::{False, True};
+    let generated =
+        condition(kind::PARAMETERS_GENERATED, True, reason::PARAMETERS_GENERATED, PARAMETERS_GENERATED);
+    match verdict {
+        Verdict::UpToDate => vec![
+            generated,
+            condition(kind::RESOURCES_UP_TO_DATE, True, reason::UP_TO_DATE, ALL_GENERATED),
+            condition(kind::ERROR_OCCURRED, False, reason::UP_TO_DATE, ALL_GENERATED),
+        ],
+        Verdict::Failed { reason: why, message, generated: worked } => vec![
+            match worked {
+                true => generated,
+                false => condition(kind::PARAMETERS_GENERATED, False, reason::ERROR_OCCURRED, message),
+            },
+            condition(kind::ERROR_OCCURRED, True, why, message),
+            condition(kind::RESOURCES_UP_TO_DATE, False, reason::ERROR_OCCURRED, message),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    fn with(conditions: Vec<ApplicationSetCondition>) -> ApplicationSet {
+        let mut set = ApplicationSet::default();
+        set.status.conditions = conditions;
+        set
+    }
+
+    fn failed(message: &str) -> Verdict {
+        Verdict::Failed {
+            reason: reason::RENDER_TEMPLATE_PARAMS_ERROR,
+            message: message.into(),
+            generated: false,
+        }
+    }
+
+    fn shown(conditions: &[ApplicationSetCondition]) -> Value {
+        serde_json::to_value(conditions).expect("JSON")
+    }
+
+    #[test]
+    fn success_is_three_conditions_sorted_by_type() {
+        let all = "All applications have been generated successfully";
+        let time = "1970-01-01T00:00:10Z";
+        let conditions = after(&with(vec![]), &Verdict::UpToDate, at(10));
+        let expected = json!([
+            {"type": "ErrorOccurred", "status": "False", "reason": "ApplicationSetUpToDate", "message": all,
+             "lastTransitionTime": time},
+            {"type": "ParametersGenerated", "status": "True", "reason": "ParametersGenerated",
+             "message": "Successfully generated parameters for all Applications", "lastTransitionTime": time},
+            {"type": "ResourcesUpToDate", "status": "True", "reason": "ApplicationSetUpToDate", "message": all,
+             "lastTransitionTime": time},
+        ]);
+        assert_eq!(shown(&conditions), expected);
+        assert_eq!(health(&conditions).status, HealthCode::Healthy);
+    }
+
+    #[test]
+    fn an_error_of_the_generators_is_in_all_three() {
+        let conditions = after(&with(vec![]), &failed("no such key"), at(10));
+        let told: Vec<_> = conditions
+            .iter()
+            .map(|c| (c.kind.as_str(), c.status.as_str(), c.reason.as_str(), c.message.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("ErrorOccurred", "True", "RenderTemplateParamsError", "no such key"),
+                ("ParametersGenerated", "False", "ErrorOccurred", "no such key"),
+                ("ResourcesUpToDate", "False", "ErrorOccurred", "no such key"),
+            ]
+        );
+        let health = health(&conditions);
+        assert_eq!((health.status, health.message.as_str()), (HealthCode::Degraded, "no such key"));
+    }
+
+    #[test]
+    fn what_did_not_change_keeps_its_time() {
+        let first = after(&with(vec![]), &failed("a"), at(10));
+        let again = after(&with(first.clone()), &failed("a"), at(20));
+        assert_eq!(first, again);
+        let changed = after(&with(first.clone()), &failed("b"), at(20));
+        assert!(changed.iter().all(|condition| condition.last_transition_time == Some(Time(at(20)))));
+        assert!(!say_the_same(&first, &changed));
+    }
+
+    #[test]
+    fn conditions_of_a_rollout_go_when_the_set_has_none() {
+        let progressing = ApplicationSetCondition {
+            kind: kind::ROLLOUT_PROGRESSING.into(),
+            status: ConditionStatus::True,
+            ..ApplicationSetCondition::default()
+        };
+        let mut set = with(vec![progressing]);
+        assert_eq!(after(&set, &Verdict::UpToDate, at(1)).len(), 3);
+        set.spec.strategy = Some(
+            serde_json::from_value(json!({"type": "RollingSync", "rollingSync": {"steps": []}}))
+                .expect("a strategy"),
+        );
+        let kept = after(&set, &Verdict::UpToDate, at(1));
+        assert_eq!(kept.len(), 4);
+        assert_eq!(health(&kept).status, HealthCode::Progressing);
+    }
+
+    #[test]
+    fn unknown_health_says_why() {
+        assert_eq!(health(&[]).message, "No status conditions found for ApplicationSet");
+        let waiting =
+            [ApplicationSetCondition { kind: "Other".into(), ..ApplicationSetCondition::default() }];
+        assert_eq!(health(&waiting).message, "Waiting for health status to be determined");
+    }
+}

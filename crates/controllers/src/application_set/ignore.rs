@@ -1,0 +1,93 @@
+//! Fields of Applications that a set is told to leave alone.
+
+use baton_api::application_set::IgnoreApplicationDifferences;
+use serde_json::Value;
+
+use crate::jq::{PathExpression, SyntaxError};
+
+/// A rule that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("spec.ignoreApplicationDifferences[{index}].jqPathExpressions: {why}")]
+pub(crate) struct IgnoreError {
+    index: usize,
+    #[source]
+    why: SyntaxError,
+}
+
+/// Which fields are left alone in which Applications.
+#[derive(Debug, Default)]
+pub(crate) struct IgnoreRules {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    /// Name of the Application; empty is every one.
+    name: String,
+    pointers: Vec<Vec<String>>,
+    expressions: Vec<PathExpression>,
+}
+
+impl IgnoreRules {
+    /// Reads the rules of a set.
+    ///
+    /// # Errors
+    /// A jq expression that cannot be read.
+    pub(crate) fn read(rules: &[IgnoreApplicationDifferences]) -> Result<IgnoreRules, IgnoreError> {
+        let rules = rules.iter().enumerate().map(|(index, rule)| read(index, rule));
+        Ok(IgnoreRules { rules: rules.collect::<Result<_, _>>()? })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Removes the fields from an Application of this name. What is not there, and an expression that does not fit
+    /// this Application, is passed over.
+    pub(crate) fn apply(&self, name: &str, application: &mut Value) {
+        for rule in self.rules.iter().filter(|rule| rule.name.is_empty() || rule.name == name) {
+            rule.pointers.iter().for_each(|pointer| remove(application, pointer));
+            for expression in &rule.expressions {
+                if let Err(error) = expression.delete_from(application) {
+                    tracing::debug!(application = name, %error, "a difference could not be ignored");
+                }
+            }
+        }
+    }
+}
+
+fn read(index: usize, rule: &IgnoreApplicationDifferences) -> Result<Rule, IgnoreError> {
+    let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
+    // A pointer without a slash points at nothing.
+    let pointers = rule.json_pointers.iter().filter_map(|pointer| pointer.strip_prefix('/'));
+    let expressions = rule.jq_path_expressions.iter().map(|text| PathExpression::parse(text));
+    Ok(Rule {
+        name: rule.name.clone(),
+        pointers: pointers.map(|pointer| pointer.split('/').map(unescaped).collect()).collect(),
+        expressions: expressions.collect::<Result<_, _>>().map_err(|why| IgnoreError { index, why })?,
+    })
+}
+
+/// Removes what a path leads to, if it leads anywhere.
+fn remove(value: &mut Value, path: &[String]) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut place = value;
+    for part in parents {
+        let next = match place {
+            Value::Object(fields) => fields.get_mut(part),
+            Value::Array(items) => part.parse::<usize>().ok().and_then(|index| items.get_mut(index)),
+            _ => None,
+        };
+        let Some(next) = next else { return };
+        place = next;
+    }
+    match place {
+        Value::Object(fields) => drop(fields.remove(last)),
+        Value::Array(items) => {
+            if let Some(index) = last.parse().ok().filter(|index| *index < items.len()) {
+                items.remove(index);
+            }
+        }
+        _ => {}
+    }
+}

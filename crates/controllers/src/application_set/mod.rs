@@ -1,0 +1,573 @@
+//! The ApplicationSet reconciler: one pass over one set.
+//!
+//! A pass generates parameters, renders what changed, validates, plans, carries out, and leaves its findings in the
+//! status. Decisions are pure functions in the modules below; this one puts them in order (spec/appset.md 3.1).
+//!
+//! # Guarantees
+//! - Any error of a generator, a template or the API ends the pass before anything is deleted.
+//! - A pass that finds everything as it should be makes no request to the API.
+
+mod compare;
+mod conditions;
+mod desired;
+mod destinations;
+mod execute;
+mod ignore;
+mod order;
+mod ownership;
+mod plan;
+mod status;
+mod triggers;
+mod validate;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::application_set::ApplicationSetCondition;
+use baton_api::conditions::reason;
+use baton_api::names::application_set::REFRESH;
+use baton_api::names::{API_VERSION, finalizer};
+use baton_api::{ApplicationSet, names};
+use baton_generators::{Generated, Generators, Reads};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::core::DeserializeGuard;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::cache::{Held, Known, ObjectKey, Record};
+use crate::events::Recorder;
+use crate::objects::{ApiError, Objects, Seen};
+use crate::settings::Settings;
+use crate::webhook::Candidate;
+use compare::Rules;
+use conditions::Verdict;
+use desired::{Desired, Rendered};
+use destinations::Destinations;
+use execute::{Executor, Failures};
+use ignore::IgnoreRules;
+use plan::Settled;
+use status::Findings;
+use validate::Faults;
+use world::ClusterWorld;
+
+pub(crate) use order::follows_verdicts;
+pub(crate) use triggers::{application_changed, set_changed};
+pub(crate) use world::secret_data;
+
+/// When to look again after generators, templates or validation failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(180);
+/// How often a status is written anew because the set changed meanwhile.
+const STATUS_ATTEMPTS: usize = 5;
+
+/// Why a pass is to be tried again soon.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    #[error("cannot read the ApplicationSet: {0}")]
+    Read(#[source] ApiError),
+    #[error("cannot write the status of the ApplicationSet: {0}")]
+    Status(#[source] ApiError),
+    #[error("cannot update the ApplicationSet: {0}")]
+    Update(#[source] ApiError),
+    #[error("cannot release Application {name:?}: {why}")]
+    Release { name: String, why: String },
+    #[error("{0}")]
+    Applications(String),
+    #[error("the ApplicationSet changed during the pass")]
+    Changed,
+}
+
+/// Reconciles ApplicationSets.
+pub(crate) struct Reconciler {
+    pub(crate) client: Client,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) generators: Generators,
+    pub(crate) known: Arc<Known>,
+    pub(crate) recorder: Option<Recorder>,
+    memories: Mutex<BTreeMap<ObjectKey, Memory>>,
+    /// What each set waits for. A set under way is absent, and so is touched by everything.
+    interests: Mutex<BTreeMap<ObjectKey, Interest>>,
+}
+
+/// What is remembered of a set between passes, to do less in the next.
+#[derive(Default)]
+struct Memory {
+    uid: Option<String>,
+    rendered: Rendered,
+    settled: Settled,
+    /// Told once, not every pass.
+    told: Option<&'static str>,
+}
+
+/// What a set's last pass read, and what would mend its faults.
+#[derive(Debug, Default)]
+struct Interest {
+    reads: Reads,
+    projects: BTreeSet<Arc<str>>,
+    clusters: bool,
+}
+
+/// What became of the set's own object during a pass.
+enum Written {
+    /// Nothing but this controller's writes.
+    Ours(Arc<ApplicationSet>),
+    /// It changed under the pass, which has to be made again.
+    Changed,
+    /// It is no longer there.
+    Gone,
+}
+
+impl Reconciler {
+    pub(crate) fn new(
+        client: Client,
+        settings: Arc<Settings>,
+        generators: Generators,
+        known: Arc<Known>,
+        recorder: Option<Recorder>,
+    ) -> Reconciler {
+        let (memories, interests) = (Mutex::default(), Mutex::default());
+        Reconciler { client, settings, generators, known, recorder, memories, interests }
+    }
+
+    /// One pass. Tells when to look again, if at all.
+    pub(crate) async fn reconcile(&self, key: &ObjectKey) -> Result<Option<Duration>, PassError> {
+        self.interests.lock().remove(key);
+        match self.held(key).await? {
+            None => {
+                self.memories.lock().remove(key);
+                Ok(None)
+            }
+            Some(Held::Unreadable { error, .. }) => self.report_unreadable(key, &error).await,
+            Some(Held::Whole(set)) => {
+                let mut memory = self.memories.lock().remove(key).unwrap_or_default();
+                if memory.uid != set.metadata.uid {
+                    memory = Memory { uid: set.metadata.uid.clone(), ..Memory::default() };
+                }
+                self.tell_unkept(&set, key, &mut memory);
+                let result = match set.metadata.deletion_timestamp.is_some() {
+                    true => self.let_go(key, &set).await,
+                    false => self.pass(key, set, &mut memory).await,
+                };
+                self.memories.lock().insert(key.clone(), memory);
+                result
+            }
+        }
+    }
+
+    /// Sets that a change of a cluster may concern.
+    pub(crate) fn touched_by_cluster(&self, change: &crate::cache::ClusterChange) -> Vec<ObjectKey> {
+        let (before, after) = (change.before.as_deref(), change.after.as_deref());
+        self.touched(|interest| interest.clusters || interest.reads.touched_by_cluster(before, after))
+    }
+
+    /// Sets that the coming or going of a project may concern.
+    pub(crate) fn touched_by_project(&self, name: &str) -> Vec<ObjectKey> {
+        self.touched(|interest| interest.projects.contains(name) || interest.reads.projects.contains(name))
+    }
+
+    /// Sets that wait for a cluster to become known.
+    pub(crate) fn waiting_for_clusters(&self) -> Vec<ObjectKey> {
+        self.touched(|interest| interest.clusters)
+    }
+
+    /// Every set that could be read, with the repositories its last pass read.
+    pub(crate) fn candidates(&self) -> Vec<Candidate> {
+        let interests = self.interests.lock();
+        let sets = self.known.sets.lock();
+        let read = |key: &ObjectKey| Some(Arc::new(interests.get(key)?.reads.repositories.clone()));
+        let whole = sets.all().filter_map(|(key, held)| match held {
+            Held::Whole(set) => Some(Candidate { set: set.clone(), read: read(key) }),
+            Held::Unreadable { .. } => None,
+        });
+        whole.collect()
+    }
+
+    /// Asks for a set's generators to be run without what is remembered.
+    pub(crate) async fn ask_for_refresh(&self, key: &ObjectKey) -> Result<(), ApiError> {
+        let held = self.known.sets.lock().get(key);
+        let Some(held) = held else { return Ok(()) };
+        let patch = json!({"metadata": {"annotations": {REFRESH: "true"}}});
+        let seen = Seen { uid: held.metadata().uid.as_deref().unwrap_or_default(), version: None };
+        match self.sets(key).patch(&key.name, patch, seen).await {
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// How many Applications were rendered since the start.
+    pub(crate) fn renders(&self) -> u64 {
+        self.memories.lock().values().map(|memory| memory.rendered.renders).sum()
+    }
+
+    fn touched(&self, concerns: impl Fn(&Interest) -> bool) -> Vec<ObjectKey> {
+        let interests = self.interests.lock();
+        let sets = self.known.sets.lock();
+        let keys = sets.all().map(|(key, _)| key);
+        keys.filter(|key| interests.get(key).is_none_or(&concerns)).cloned().collect()
+    }
+
+    /// The set as the cache has it, or as the API has it where a write of ours may be missing in the cache.
+    async fn held(&self, key: &ObjectKey) -> Result<Option<Held>, PassError> {
+        if self.known.sets.lock().is_doubtful(key) {
+            match self.sets(key).get(&key.name).await.map_err(PassError::Read)? {
+                Some(raw) => self.fold_set(key, &raw),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.known.sets.lock().get(key))
+    }
+
+    async fn pass(
+        &self,
+        key: &ObjectKey,
+        set: Arc<ApplicationSet>,
+        memory: &mut Memory,
+    ) -> Result<Option<Duration>, PassError> {
+        let generated = match self.generators.generate(&set, &self.world()).await {
+            Ok(generated) => generated,
+            Err(error) => {
+                self.remember(key, error.reads().clone(), None);
+                let why = reason::APPLICATION_PARAMS_GENERATION_ERROR;
+                return self.give_up(key, set, why, error.to_string()).await;
+            }
+        };
+        let desired = match memory.rendered.update(&set, &generated.groups) {
+            Ok(desired) => desired,
+            Err(error) => {
+                self.remember(key, generated.reads, None);
+                return self.give_up(key, set, error.reason(), error.to_string()).await;
+            }
+        };
+        let clusters = self.known.secrets.lock().clusters();
+        let destinations = Destinations::new(&clusters, self.known.in_cluster_enabled());
+        let faults = {
+            let projects = self.known.projects.lock();
+            let name = set.metadata.name.as_deref().unwrap_or_default();
+            validate::validate(name, &desired, |project| projects.contains(project), &destinations)
+        };
+        let mut verdict = match faults.message() {
+            None => Verdict::UpToDate,
+            Some(message) => failed(reason::APPLICATION_VALIDATION_ERROR, message),
+        };
+        let outcome = self.act(key, &set, memory, &generated, &desired, &faults, &destinations).await;
+        self.remember(key, generated.reads, Some(&faults));
+        let written = match &outcome {
+            Ok(()) => {
+                let owned = self.known.applications.lock().owned_by(key);
+                self.write_status(key, set, &verdict, Some(&owned)).await?
+            }
+            Err((why, message)) => {
+                verdict = failed(why, message.clone());
+                self.write_status(key, set, &verdict, None).await?
+            }
+        };
+        if let Err((_, message)) = outcome {
+            return Err(PassError::Applications(message));
+        }
+        match written {
+            Written::Ours(set) => self.remove_refresh(key, set, &verdict).await?,
+            Written::Changed => return Err(PassError::Changed),
+            Written::Gone => return Ok(None),
+        }
+        let requeue = generated.requeue_after.filter(|delay| !delay.is_zero());
+        Ok(match faults.by_name.is_empty() {
+            true => requeue,
+            false => Some(requeue.unwrap_or(AFTER_FAILURE)),
+        })
+    }
+
+    /// Makes the Applications what they should be. An error is a reason and a message, those of the first Application
+    /// by name that failed; the others were tried too.
+    #[allow(clippy::too_many_arguments)]
+    async fn act(
+        &self,
+        key: &ObjectKey,
+        set: &ApplicationSet,
+        memory: &mut Memory,
+        generated: &Generated,
+        desired: &[Desired],
+        faults: &Faults,
+        destinations: &Destinations<'_>,
+    ) -> Result<(), (&'static str, String)> {
+        let order::Order::AllAtOnce = order::of(set, &self.settings);
+        let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
+        let owned = self.known.applications.lock().owned_by(key);
+        let faulty = |name: &str| faults.by_name.contains_key(name);
+        let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled);
+        if plan.create.is_empty() && plan.compare.is_empty() && plan.delete.is_empty() {
+            memory.forget_others(&owned);
+            return Ok(());
+        }
+        let writing = match policy.allows_update() {
+            true => reason::UPDATE_APPLICATION_ERROR,
+            false => reason::CREATE_APPLICATION_ERROR,
+        };
+        let executor = self.executor(key, set, policy.allows_update());
+        let render = |desired: &Desired| memory.rendered.render(set, &generated.groups, desired);
+        let (settled, failures) = executor.write(&plan, render).await;
+        memory.settled.extend(settled);
+        first(failures).map_err(|message| (writing, message))?;
+        let failures = executor.delete(&plan.delete, &owned, destinations).await;
+        first(failures).map_err(|message| (reason::DELETE_APPLICATION_ERROR, message))?;
+        memory.forget_others(&self.known.applications.lock().owned_by(key));
+        Ok(())
+    }
+
+    /// Ends a pass that never came to know what is wanted: nothing is created, changed or deleted.
+    async fn give_up(
+        &self,
+        key: &ObjectKey,
+        set: Arc<ApplicationSet>,
+        reason: &'static str,
+        message: String,
+    ) -> Result<Option<Duration>, PassError> {
+        tracing::warn!(application_set = %key, reason, "{message}");
+        let verdict = Verdict::Failed { reason, message, generated: false };
+        self.write_status(key, set, &verdict, None).await?;
+        Ok(Some(AFTER_FAILURE))
+    }
+
+    /// A set that is being deleted: its Applications are spared where the policy says so, then it may go.
+    async fn let_go(&self, key: &ObjectKey, set: &ApplicationSet) -> Result<Option<Duration>, PassError> {
+        let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
+        if !policy.allows_delete() {
+            let executor = self.executor(key, set, false);
+            let owned = self.known.applications.lock().owned_by(key);
+            for name in owned.keys() {
+                executor
+                    .release(name)
+                    .await
+                    .map_err(|error| PassError::Release { name: name.to_string(), why: error.to_string() })?;
+            }
+        }
+        let finalizers = set.metadata.finalizers.as_deref().unwrap_or_default();
+        if finalizers.iter().any(|name| name == finalizer::RESOURCES) {
+            let left: Vec<&String> = finalizers.iter().filter(|name| *name != finalizer::RESOURCES).collect();
+            let patch = json!({"metadata": {"finalizers": left}});
+            match self.sets(key).patch(&key.name, patch, seen(set)).await {
+                Ok(answer) => self.fold_set(key, &answer),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(self.doubting(key, error, PassError::Update)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A set that cannot be read says so.
+    async fn report_unreadable(&self, key: &ObjectKey, error: &str) -> Result<Option<Duration>, PassError> {
+        let Some(raw) = self.sets(key).get(&key.name).await.map_err(PassError::Read)? else {
+            return Ok(None);
+        };
+        let mut set = ApplicationSet::default();
+        let conditions = raw.pointer("/status/conditions").cloned().unwrap_or_default();
+        set.status.conditions =
+            serde_json::from_value::<Vec<ApplicationSetCondition>>(conditions).unwrap_or_default();
+        let message = format!("the ApplicationSet cannot be read: {error}");
+        let verdict = Verdict::Failed { reason: reason::ERROR_OCCURRED, message, generated: false };
+        let now = self.settings.clock.now_in_seconds();
+        let conditions = conditions::after(&set, &verdict, now);
+        if !conditions::say_the_same(&conditions, &set.status.conditions) {
+            let patch =
+                json!({"status": {"conditions": conditions, "health": conditions::health(&conditions)}});
+            self.sets(key).patch_status(&key.name, patch, Seen::of(&raw)).await.map_err(PassError::Status)?;
+        }
+        Ok(None)
+    }
+
+    /// Writes what the status does not say yet. If the set changed meanwhile, its newer state is taken and the pass
+    /// has to be made again.
+    async fn write_status(
+        &self,
+        key: &ObjectKey,
+        set: Arc<ApplicationSet>,
+        verdict: &Verdict,
+        applications: Option<&BTreeMap<Arc<str>, Arc<Record>>>,
+    ) -> Result<Written, PassError> {
+        let findings = Findings {
+            verdict,
+            applications,
+            listed_at_most: self.settings.max_resources_status_count,
+            clear_rollout: order::of(&set, &self.settings) == order::Order::AllAtOnce,
+        };
+        let (mut set, mut changed) = (set, false);
+        let mut attempts = STATUS_ATTEMPTS;
+        loop {
+            let now = self.settings.clock.now_in_seconds();
+            let Some(patch) = status::patch(&set, &findings, now) else { break };
+            attempts -= 1;
+            match self.sets(key).patch_status(&key.name, patch, seen(&set)).await {
+                Ok(answer) => {
+                    let Some(answered) = self.fold_answer(key, &answer) else { return Ok(Written::Changed) };
+                    set = answered;
+                    break;
+                }
+                Err(error) if error.is_not_found() => return Ok(Written::Gone),
+                Err(error) if error.is_conflict() && attempts > 0 => {
+                    let Some(raw) = self.sets(key).get(&key.name).await.map_err(PassError::Read)? else {
+                        return Ok(Written::Gone);
+                    };
+                    let fresh =
+                        raw.pointer("/metadata/uid").and_then(Value::as_str) == set.metadata.uid.as_deref();
+                    match self.fold_answer(key, &raw) {
+                        Some(read) if fresh => set = read,
+                        _ => return Ok(Written::Changed),
+                    }
+                    changed = true;
+                }
+                Err(error) => return Err(self.doubting(key, error, PassError::Status)),
+            }
+        }
+        Ok(if changed { Written::Changed } else { Written::Ours(set) })
+    }
+
+    /// The wish to be looked at anew is granted.
+    async fn remove_refresh(
+        &self,
+        key: &ObjectKey,
+        set: Arc<ApplicationSet>,
+        verdict: &Verdict,
+    ) -> Result<(), PassError> {
+        if !set.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REFRESH)) {
+            return Ok(());
+        }
+        let patch = json!({"metadata": {"annotations": {REFRESH: null}}});
+        match self.sets(key).patch(&key.name, patch, seen(&set)).await {
+            Ok(answer) => {
+                if !self.settings.dry_run {
+                    self.fold_set(key, &answer);
+                }
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => {
+                let told = failed(reason::REFRESH_APPLICATION_ERROR, error.to_string());
+                if !error.is_conflict() && *verdict == Verdict::UpToDate {
+                    self.write_status(key, set, &told, None).await?;
+                }
+                Err(self.doubting(key, error, PassError::Update))
+            }
+        }
+    }
+
+    fn executor<'a>(&'a self, key: &'a ObjectKey, set: &ApplicationSet, may_update: bool) -> Executor<'a> {
+        let settings = &self.settings;
+        let own = set.spec.preserved_fields.clone().unwrap_or_default();
+        let with =
+            |own: Vec<String>, global: &[String]| own.into_iter().chain(global.iter().cloned()).collect();
+        let rules = Rules {
+            preserved_annotations: with(own.annotations, &settings.preserved_annotations),
+            preserved_labels: with(own.labels, &settings.preserved_labels),
+            ignore: IgnoreRules::read(&set.spec.ignore_application_differences),
+        };
+        let about = ObjectReference {
+            api_version: Some(API_VERSION.to_owned()),
+            kind: Some("ApplicationSet".to_owned()),
+            namespace: set.metadata.namespace.clone(),
+            name: set.metadata.name.clone(),
+            uid: set.metadata.uid.clone(),
+            resource_version: set.metadata.resource_version.clone(),
+            field_path: None,
+        };
+        Executor {
+            set: key,
+            owner: ownership::reference(set),
+            about,
+            rules,
+            may_update,
+            objects: self.objects(key, "applications"),
+            known: &self.known,
+            recorder: self.recorder.as_ref(),
+            concurrency: settings.concurrent_application_updates,
+            dry_run: settings.dry_run,
+        }
+    }
+
+    fn remember(&self, key: &ObjectKey, reads: Reads, faults: Option<&Faults>) {
+        let interest = Interest {
+            reads,
+            projects: faults.map(|faults| faults.missing_projects.clone()).unwrap_or_default(),
+            clusters: faults.is_some_and(|faults| faults.unknown_clusters),
+        };
+        self.interests.lock().insert(key.clone(), interest);
+    }
+
+    fn tell_unkept(&self, set: &ApplicationSet, key: &ObjectKey, memory: &mut Memory) {
+        let unkept = order::unkept(set, &self.settings);
+        if unkept != memory.told
+            && let Some(text) = unkept
+        {
+            tracing::warn!(application_set = %key, "{text}");
+        }
+        memory.told = unkept;
+    }
+
+    fn world(&self) -> ClusterWorld {
+        ClusterWorld {
+            client: self.client.clone(),
+            known: self.known.clone(),
+            namespace: self.settings.namespace.clone(),
+        }
+    }
+
+    fn sets(&self, key: &ObjectKey) -> Objects {
+        self.objects(key, "applicationsets")
+    }
+
+    fn objects(&self, key: &ObjectKey, plural: &str) -> Objects {
+        Objects::new(self.client.clone(), names::API_VERSION, plural, &key.namespace, self.settings.dry_run)
+    }
+
+    /// Keeps the answer to a write and tells the set as it is now; none if it cannot be read.
+    fn fold_answer(&self, key: &ObjectKey, raw: &Value) -> Option<Arc<ApplicationSet>> {
+        if self.settings.dry_run {
+            return serde_json::from_value(raw.clone()).ok().map(Arc::new);
+        }
+        self.fold_set(key, raw);
+        match self.known.sets.lock().get(key)? {
+            Held::Whole(set) => Some(set),
+            Held::Unreadable { .. } => None,
+        }
+    }
+
+    fn fold_set(&self, key: &ObjectKey, raw: &Value) {
+        let mut sets = self.known.sets.lock();
+        match serde_json::from_value::<DeserializeGuard<ApplicationSet>>(raw.clone()) {
+            Ok(DeserializeGuard(Ok(set))) => sets.fold(set),
+            _ => sets.doubt(key),
+        }
+    }
+
+    /// Notes that a failed write may have taken effect.
+    fn doubting(&self, key: &ObjectKey, error: ApiError, wrap: impl Fn(ApiError) -> PassError) -> PassError {
+        if error.leaves_doubt() || error.is_conflict() {
+            self.known.sets.lock().doubt(key);
+        }
+        wrap(error)
+    }
+}
+
+impl Memory {
+    /// Forgets Applications that are the set's no more.
+    fn forget_others(&mut self, owned: &BTreeMap<Arc<str>, Arc<Record>>) {
+        if self.settled.len() != owned.len() {
+            self.settled.retain(|name, _| owned.contains_key(name));
+        }
+    }
+}
+
+fn failed(reason: &'static str, message: String) -> Verdict {
+    Verdict::Failed { reason, message, generated: true }
+}
+
+fn seen(set: &ApplicationSet) -> Seen<'_> {
+    Seen {
+        uid: set.metadata.uid.as_deref().unwrap_or_default(),
+        version: set.metadata.resource_version.as_deref(),
+    }
+}
+
+fn first(failures: Failures) -> Result<(), String> {
+    failures.into_values().next().map_or(Ok(()), |error| Err(error.to_string()))
+}

@@ -1,0 +1,246 @@
+//! The Applications that belong to ApplicationSets: a small record of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
+
+use super::gone::Gone;
+use super::{ObjectKey, Observed, version};
+use crate::digest::Digest;
+
+/// What is kept of an owned Application.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) uid: Box<str>,
+    pub(crate) version: u64,
+    /// Of spec, labels, annotations, finalizers and owner references; none when the last write may or may not have
+    /// taken effect.
+    pub(crate) digest: Option<Digest>,
+    pub(crate) sync: SyncCode,
+    pub(crate) health: HealthCode,
+    pub(crate) phase: Option<OperationPhase>,
+    pub(crate) deleting: bool,
+    owner: Arc<str>,
+    /// The list during or after which this controller wrote it last.
+    written: u32,
+}
+
+/// What changed for the set that owns, or owned, an Application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ApplicationChange {
+    /// Not known before.
+    Added {
+        /// Its set.
+        owner: ObjectKey,
+    },
+    /// What the set decides about changed.
+    Content {
+        /// Its set.
+        owner: ObjectKey,
+    },
+    /// Only its verdicts changed.
+    Status {
+        /// Its set.
+        owner: ObjectKey,
+    },
+    /// It is no longer there, or no longer the set's.
+    Removed {
+        /// Its former set.
+        owner: ObjectKey,
+    },
+}
+
+/// Every owned Application, by namespace and set.
+#[derive(Debug, Default)]
+pub(crate) struct Applications {
+    namespaces: BTreeMap<Arc<str>, Namespace>,
+    gone: Gone,
+    /// Number of the present list.
+    list: u32,
+    /// What the list under way has shown.
+    seen: Option<BTreeSet<ObjectKey>>,
+}
+
+#[derive(Debug, Default)]
+struct Namespace {
+    records: BTreeMap<Arc<str>, Arc<Record>>,
+    owned: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+}
+
+// === impl Applications ===
+
+impl Applications {
+    /// The Applications of a set by name.
+    pub(crate) fn owned_by(&self, set: &ObjectKey) -> BTreeMap<Arc<str>, Arc<Record>> {
+        let Some(namespace) = self.namespaces.get(&set.namespace) else { return BTreeMap::new() };
+        let names = namespace.owned.get(&set.name).into_iter().flatten();
+        names.filter_map(|name| Some((name.clone(), namespace.records.get(name)?.clone()))).collect()
+    }
+
+    /// How many owned Applications there are in a namespace, whoever owns them.
+    pub(crate) fn count_in(&self, namespace: &str) -> usize {
+        self.namespaces.get(namespace).map_or(0, |namespace| namespace.records.len())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.namespaces.values().map(|namespace| namespace.records.len()).sum()
+    }
+
+    /// A list begins.
+    pub(crate) fn begin(&mut self) {
+        self.list = self.list.wrapping_add(1);
+        self.seen = Some(BTreeSet::new());
+    }
+
+    /// The list under way holds this.
+    pub(crate) fn listed(&mut self, observed: Observed) -> Vec<ApplicationChange> {
+        let key = ObjectKey::of(&observed.metadata);
+        if let Some(seen) = &mut self.seen {
+            seen.insert(key.clone());
+        }
+        // A list is the truth even when versions went backwards, as they do when a backup is restored; only what was
+        // written since it began may be newer.
+        let newer = self.record(&key).is_some_and(|known| {
+            known.written == self.list
+                && *known.uid == *uid(&observed)
+                && known.version > version(&observed.metadata)
+        });
+        if newer { Vec::new() } else { self.put(key, observed, false) }
+    }
+
+    /// The list is complete: what it did not show is gone, unless it was written meanwhile; then it is unsure.
+    pub(crate) fn complete(&mut self) -> Vec<ApplicationChange> {
+        let Some(seen) = self.seen.take() else { return Vec::new() };
+        let mut changes = Vec::new();
+        let known: Vec<ObjectKey> = self.keys().filter(|key| !seen.contains(key)).collect();
+        for key in known {
+            let list = self.list;
+            match self.record_mut(&key) {
+                Some(record) if record.written == list => {
+                    record.digest = None;
+                    let owner = ObjectKey { namespace: key.namespace.clone(), name: record.owner.clone() };
+                    changes.push(ApplicationChange::Content { owner });
+                }
+                _ => changes.extend(self.remove(&key)),
+            }
+        }
+        changes
+    }
+
+    /// The watch saw this state of an Application.
+    pub(crate) fn applied(&mut self, observed: Observed) -> Vec<ApplicationChange> {
+        let key = ObjectKey::of(&observed.metadata);
+        let older = self.record(&key).is_some_and(|known| known.version > version(&observed.metadata));
+        if older || self.gone.contains(uid(&observed)) { Vec::new() } else { self.put(key, observed, false) }
+    }
+
+    /// The watch saw it go.
+    pub(crate) fn deleted(&mut self, observed: &Observed) -> Vec<ApplicationChange> {
+        self.evict(&ObjectKey::of(&observed.metadata), uid(observed))
+    }
+
+    /// A write of this controller, or a read it made, answered with this state.
+    pub(crate) fn fold(&mut self, observed: Observed) {
+        let key = ObjectKey::of(&observed.metadata);
+        let older = self.record(&key).is_some_and(|known| known.version > version(&observed.metadata));
+        if !older && !self.gone.contains(uid(&observed)) {
+            self.put(key, observed, true);
+        }
+    }
+
+    /// It is known to be gone.
+    pub(crate) fn evict(&mut self, key: &ObjectKey, uid: &str) -> Vec<ApplicationChange> {
+        self.gone.insert(uid);
+        let same = self.record(key).is_some_and(|known| *known.uid == *uid);
+        if same { self.remove(key).into_iter().collect() } else { Vec::new() }
+    }
+
+    /// A write of it may or may not have taken effect.
+    pub(crate) fn doubt(&mut self, key: &ObjectKey) {
+        if let Some(record) = self.record_mut(key) {
+            record.digest = None;
+        }
+    }
+
+    fn put(&mut self, key: ObjectKey, observed: Observed, written: bool) -> Vec<ApplicationChange> {
+        let Some(owner) = observed.owner.clone() else { return self.remove(&key).into_iter().collect() };
+        let written_in = match self.record(&key) {
+            _ if written => self.list,
+            Some(known) if *known.uid == *uid(&observed) => known.written,
+            _ => self.list.wrapping_sub(1),
+        };
+        let owner_key = ObjectKey { namespace: key.namespace.clone(), name: owner.clone() };
+        let record = Record {
+            uid: uid(&observed).into(),
+            version: version(&observed.metadata),
+            digest: Some(observed.digest),
+            sync: observed.sync,
+            health: observed.health,
+            phase: observed.phase,
+            deleting: observed.metadata.deletion_timestamp.is_some(),
+            owner,
+            written: written_in,
+        };
+        let mut changes = Vec::new();
+        match self.record(&key) {
+            Some(known) if known.owner == record.owner && known.uid == record.uid => {
+                if known.digest != record.digest {
+                    changes.push(ApplicationChange::Content { owner: owner_key.clone() });
+                } else if (&known.sync, &known.health, &known.phase)
+                    != (&record.sync, &record.health, &record.phase)
+                {
+                    changes.push(ApplicationChange::Status { owner: owner_key.clone() });
+                }
+            }
+            Some(_) => {
+                changes.extend(self.remove(&key));
+                changes.push(ApplicationChange::Added { owner: owner_key.clone() });
+            }
+            None => changes.push(ApplicationChange::Added { owner: owner_key.clone() }),
+        }
+        let namespace = self.namespaces.entry(key.namespace).or_default();
+        // The set's name is held once for all its Applications.
+        let shared_owner = namespace.owned.get_key_value(&owner_key.name).map(|(name, _)| name.clone());
+        let record = Record { owner: shared_owner.unwrap_or(record.owner), ..record };
+        let name = namespace.records.get_key_value(&key.name).map_or(key.name, |(name, _)| name.clone());
+        namespace.owned.entry(record.owner.clone()).or_default().insert(name.clone());
+        namespace.records.insert(name, Arc::new(record));
+        changes
+    }
+
+    fn remove(&mut self, key: &ObjectKey) -> Option<ApplicationChange> {
+        let namespace = self.namespaces.get_mut(&key.namespace)?;
+        let record = namespace.records.remove(&key.name)?;
+        if let Some(names) = namespace.owned.get_mut(&record.owner) {
+            names.remove(&key.name);
+            if names.is_empty() {
+                namespace.owned.remove(&record.owner);
+            }
+        }
+        if namespace.records.is_empty() {
+            self.namespaces.remove(&key.namespace);
+        }
+        let owner = ObjectKey { namespace: key.namespace.clone(), name: record.owner.clone() };
+        Some(ApplicationChange::Removed { owner })
+    }
+
+    fn record(&self, key: &ObjectKey) -> Option<&Record> {
+        self.namespaces.get(&key.namespace)?.records.get(&key.name).map(|record| &**record)
+    }
+
+    fn record_mut(&mut self, key: &ObjectKey) -> Option<&mut Record> {
+        self.namespaces.get_mut(&key.namespace)?.records.get_mut(&key.name).map(Arc::make_mut)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = ObjectKey> + '_ {
+        self.namespaces.iter().flat_map(|(namespace, held)| {
+            held.records.keys().map(|name| ObjectKey { namespace: namespace.clone(), name: name.clone() })
+        })
+    }
+}
+
+fn uid(observed: &Observed) -> &str {
+    observed.metadata.uid.as_deref().unwrap_or_default()
+}

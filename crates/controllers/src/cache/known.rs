@@ -1,0 +1,44 @@
+//! All caches together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_generators::SecretData;
+use parking_lot::Mutex;
+
+use crate::webhook::WebhookSecrets;
+
+use super::{Applications, Secrets, Sets};
+
+/// Argo CD's main settings.
+const ARGOCD_CM: &str = "argocd-cm";
+/// Argo CD's main secrets.
+const ARGOCD_SECRET: &str = "argocd-secret";
+
+/// What is known of the cluster. Locks are held for moments, never across a wait.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) sets: Mutex<Sets>,
+    pub(crate) applications: Mutex<Applications>,
+    pub(crate) secrets: Mutex<Secrets>,
+    pub(crate) projects: Mutex<BTreeSet<String>>,
+    /// Argo CD's own ConfigMaps, by name.
+    pub(crate) config_maps: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
+    /// Argo CD's own Secrets, by name.
+    pub(crate) own_secrets: Mutex<BTreeMap<String, SecretData>>,
+}
+
+impl Known {
+    /// Whether Applications may be deployed to the cluster Argo CD runs in.
+    pub(crate) fn in_cluster_enabled(&self) -> bool {
+        let maps = self.config_maps.lock();
+        let value = maps.get(ARGOCD_CM).and_then(|data| data.get("cluster.inClusterEnabled"));
+        value.is_none_or(|value| value != "false")
+    }
+
+    /// What webhooks are signed with.
+    pub(crate) fn webhook_secrets(&self) -> WebhookSecrets {
+        let secrets = self.own_secrets.lock();
+        let Some(main) = secrets.get(ARGOCD_SECRET) else { return WebhookSecrets::default() };
+        WebhookSecrets::read(&main.data, |name, key| secrets.get(name)?.data.get(key).cloned())
+    }
+}

@@ -1,0 +1,605 @@
+//! Running the ApplicationSet controller: watches feed caches, changes wake sets, workers make passes.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
+use baton_api::{AppProject, ApplicationSet};
+use baton_generators::Generators;
+use futures::FutureExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::watcher::Config;
+use kube::{Api, Client, ResourceExt};
+use parking_lot::RwLock;
+use prometheus_client::registry::Registry;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::application_set::{Reconciler, application_changed, follows_verdicts, secret_data, set_changed};
+use crate::cache::{
+    ApplicationChange, ClusterChange, Follower, Known, ObjectKey, Observed, SetChange, Synced, follow,
+};
+use crate::metrics::{self, PassMetrics, SharedRegistry};
+use crate::namespaces::AllowedNamespaces;
+use crate::queue::{Backoff, Queue, QueueMetrics};
+use crate::settings::{Settings, SettingsError};
+use crate::webhook::{Candidate, Refresh, WebhookSecrets};
+use crate::{client, events};
+
+/// Why a controller cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A task of the controller ended, which none does by itself.
+    #[error("the controller's {0} ended unexpectedly")]
+    Ended(&'static str),
+}
+
+/// A pass that did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PassFailed(String);
+
+/// The ApplicationSet controller. Clones share it.
+#[derive(Clone)]
+pub struct Controller {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    allowed: AllowedNamespaces,
+    settings: Arc<Settings>,
+    known: Arc<Known>,
+    queue: Queue<ObjectKey>,
+    reconciler: Reconciler,
+    registry: SharedRegistry,
+    passes: PassMetrics,
+    synced: Caches,
+    scribe: parking_lot::Mutex<Option<events::Scribe>>,
+}
+
+/// Which caches were filled.
+#[derive(Clone)]
+struct Caches {
+    sets: Synced,
+    applications: Synced,
+    secrets: Synced,
+    projects: Synced,
+    config_maps: Synced,
+    own_secrets: Synced,
+}
+
+/// Runs the ApplicationSet controller until `shutdown` is done.
+///
+/// # Errors
+/// If a setting cannot be used. Trouble with the Kubernetes API is no error: it is tried again.
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    generators: Generators,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    Controller::new(client, settings, generators)?.run(shutdown).await
+}
+
+// === impl Controller ===
+
+impl Controller {
+    /// A controller that does not run yet. Call it inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If a setting cannot be used.
+    pub fn new(client: Client, settings: Settings, generators: Generators) -> Result<Controller, RunError> {
+        let allowed = settings.allowed_namespaces()?;
+        let client = client::bounded(client);
+        let settings = Arc::new(settings);
+        let known = Arc::new(Known::default());
+        let mut registry = Registry::default();
+        let queue_metrics = QueueMetrics::registered(&mut registry, "applicationset");
+        let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
+        let passes = PassMetrics::registered(&mut registry);
+        metrics::register_sets(
+            &mut registry,
+            known.clone(),
+            allowed.clone(),
+            settings.metrics_labels.clone(),
+        );
+        // A dry run must not leave events of things that did not happen.
+        let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone());
+        let (recorder, scribe) = if settings.dry_run { (None, None) } else { (Some(recorder), Some(scribe)) };
+        let reconciler =
+            Reconciler::new(client.clone(), settings.clone(), generators, known.clone(), recorder);
+        let shared = Shared {
+            client,
+            allowed,
+            settings,
+            known,
+            queue,
+            reconciler,
+            registry: Arc::new(RwLock::new(registry)),
+            passes,
+            synced: Caches::new(),
+            scribe: parking_lot::Mutex::new(scribe),
+        };
+        Ok(Controller { shared: Arc::new(shared) })
+    }
+
+    /// `/metrics`, `/healthz` and `/readyz`.
+    pub fn router(&self) -> Router {
+        metrics::router(self.shared.registry.clone(), self.shared.synced.all())
+    }
+
+    /// Where measurements are kept, for others to add theirs.
+    pub fn registry(&self) -> SharedRegistry {
+        self.shared.registry.clone()
+    }
+
+    /// Asks for a pass over a set now.
+    pub fn wake(&self, set: ObjectKey) {
+        self.shared.queue.add(set);
+    }
+
+    /// Every ApplicationSet that could be read, as last seen.
+    pub fn application_sets(&self) -> Vec<Arc<ApplicationSet>> {
+        self.shared.known.sets.lock().whole().collect()
+    }
+
+    /// How many Applications belong to sets.
+    pub fn owned_applications(&self) -> usize {
+        self.shared.known.applications.lock().len()
+    }
+
+    /// How many Applications were rendered since the start.
+    pub fn renders(&self) -> u64 {
+        self.shared.reconciler.renders()
+    }
+
+    /// Whether every cache was filled and no set waits for a pass that is due.
+    pub fn is_idle(&self) -> bool {
+        self.shared.synced.all().iter().all(Synced::is_synced) && self.shared.queue.is_idle()
+    }
+
+    /// Runs until `shutdown` is done. Passes under way are then given up at their next wait; every write they made
+    /// stands on its own.
+    ///
+    /// # Errors
+    /// If a part of the controller ends by itself.
+    pub async fn run(&self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let shared = &self.shared;
+        if shared.settings.progressive_syncs {
+            tracing::warn!("RollingSync is not available in this version: Applications change together");
+        }
+        let mut tasks = self.start_watches();
+        for _ in 0..shared.settings.concurrent_reconciliations.max(1) {
+            tasks.spawn(work(shared.clone()).map(|()| "worker"));
+        }
+        if !shared.settings.cache_sync_period.is_zero() {
+            tasks.spawn(look_again(shared.clone()).map(|()| "periodic look"));
+        }
+        self.until(shutdown, tasks).await
+    }
+
+    /// Keeps the caches until `shutdown` is done and makes no pass by itself; see [`Controller::pass`].
+    ///
+    /// # Errors
+    /// If a part of the controller ends by itself.
+    pub async fn follow(&self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let tasks = self.start_watches();
+        self.until(shutdown, tasks).await
+    }
+
+    /// Makes one pass over a set, once the caches are filled, and tells when it wants the next. Not to be called
+    /// while [`Controller::run`] makes passes over the same set.
+    ///
+    /// # Errors
+    /// What kept the pass from its end; it is worth another try.
+    pub async fn pass(&self, set: &ObjectKey) -> Result<Option<Duration>, PassFailed> {
+        for synced in self.shared.synced.all() {
+            synced.wait().await;
+        }
+        self.shared.reconciler.reconcile(set).await.map_err(|error| PassFailed(error.to_string()))
+    }
+
+    async fn until(
+        &self,
+        shutdown: impl Future<Output = ()>,
+        mut tasks: JoinSet<&'static str>,
+    ) -> Result<(), RunError> {
+        let ended = tokio::select! {
+            biased;
+            () = shutdown => None,
+            ended = tasks.join_next() => ended,
+        };
+        self.shared.queue.shut_down();
+        tasks.shutdown().await;
+        match ended {
+            None => Ok(()),
+            Some(Ok(what)) => Err(RunError::Ended(what)),
+            Some(Err(_)) => Err(RunError::Ended("task")),
+        }
+    }
+
+    fn start_watches(&self) -> JoinSet<&'static str> {
+        let shared = &self.shared;
+        let mut tasks: JoinSet<&'static str> = JoinSet::new();
+        let scribe = shared.scribe.lock().take();
+        if let Some(scribe) = scribe {
+            tasks.spawn(scribe.run().map(|()| "event writer"));
+        }
+        let (client, own) = (&shared.client, shared.settings.namespace.as_str());
+        let synced = &shared.synced;
+        let watched = shared.allowed.only();
+        let sets: Api<DeserializeGuard<ApplicationSet>> = scoped(client, watched);
+        let feed = Feed(shared.clone());
+        tasks.spawn(
+            follow("applicationsets", sets, Config::default(), synced.sets.clone(), feed.clone())
+                .map(|()| "watch of ApplicationSets"),
+        );
+        let applications: Api<Observed> = scoped(client, watched);
+        tasks.spawn(
+            follow(
+                "applications",
+                applications,
+                Config::default(),
+                synced.applications.clone(),
+                feed.clone(),
+            )
+            .map(|()| "watch of Applications"),
+        );
+        let kinds = format!("{TYPE_LABEL} in ({TYPE_CLUSTER},{TYPE_REPOSITORY},{TYPE_REPO_CREDS})");
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), own);
+        tasks.spawn(
+            follow(
+                "secrets",
+                secrets,
+                Config::default().labels(&kinds),
+                synced.secrets.clone(),
+                feed.clone(),
+            )
+            .map(|()| "watch of Secrets"),
+        );
+        let projects: Api<PartialObjectMeta<AppProject>> = Api::namespaced(client.clone(), own);
+        tasks.spawn(
+            follow(
+                "appprojects",
+                projects,
+                Config::default(),
+                synced.projects.clone(),
+                Names::new(feed.clone()),
+            )
+            .map(|()| "watch of AppProjects"),
+        );
+        let part_of_argocd = Config::default().labels("app.kubernetes.io/part-of=argocd");
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), own);
+        let names = Names::new(feed.clone());
+        tasks.spawn(
+            follow("configmaps", maps, part_of_argocd.clone(), synced.config_maps.clone(), names)
+                .map(|()| "watch of ConfigMaps"),
+        );
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), own);
+        tasks.spawn(
+            follow("own secrets", secrets, part_of_argocd, synced.own_secrets.clone(), Names::new(feed))
+                .map(|()| "watch of Argo CD's Secrets"),
+        );
+        tasks
+    }
+}
+
+/// Webhooks refresh the sets of this controller: `webhooks(Arc::new(controller), …)`.
+impl Refresh for Controller {
+    fn secrets(&self) -> Arc<WebhookSecrets> {
+        Arc::new(self.shared.known.webhook_secrets())
+    }
+
+    async fn sets(&self) -> Result<Vec<Candidate>, String> {
+        if !self.shared.synced.sets.is_synced() {
+            return Err("ApplicationSets are not known yet".to_owned());
+        }
+        let allowed = |set: &ApplicationSet| {
+            self.shared.allowed.contains(set.metadata.namespace.as_deref().unwrap_or_default())
+        };
+        let candidates = self.shared.reconciler.candidates().into_iter();
+        Ok(candidates.filter(|candidate| allowed(&candidate.set)).collect())
+    }
+
+    async fn refresh(&self, namespace: &str, name: &str) -> Result<(), String> {
+        let key = ObjectKey::new(namespace, name);
+        self.shared.reconciler.ask_for_refresh(&key).await.map_err(|error| error.to_string())
+    }
+}
+
+fn scoped<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Makes passes until the queue is shut down.
+async fn work(shared: Arc<Shared>) {
+    for synced in shared.synced.all() {
+        synced.wait().await;
+    }
+    while let Some(work) = shared.queue.next().await {
+        let key = work.key();
+        let began = Instant::now();
+        // A pass that panics is a failed pass of one set, not the end of the controller.
+        let pass = AssertUnwindSafe(shared.reconciler.reconcile(key)).catch_unwind().await;
+        shared.passes.observe(key, began.elapsed());
+        match pass {
+            Ok(Ok(look_again)) => {
+                shared.queue.forget(key);
+                if let Some(delay) = look_again {
+                    shared.queue.add_after(key.clone(), delay);
+                }
+                if shared.known.sets.lock().get(key).is_none() {
+                    shared.passes.forget(key);
+                }
+            }
+            Ok(Err(error)) => {
+                let delay = shared.queue.retry(key.clone());
+                tracing::warn!(application_set = %key, %error, retry_ms = delay.as_millis() as u64, "pass failed");
+            }
+            Err(_) => {
+                let delay = shared.queue.retry(key.clone());
+                tracing::error!(application_set = %key, retry_ms = delay.as_millis() as u64, "pass panicked");
+            }
+        }
+    }
+}
+
+/// Looks at every set from time to time.
+async fn look_again(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(shared.settings.cache_sync_period.max(Duration::from_secs(1))).await;
+        let keys: Vec<ObjectKey> = shared.known.sets.lock().all().map(|(key, _)| key.clone()).collect();
+        keys.into_iter().for_each(|key| shared.queue.add(key));
+    }
+}
+
+// === impl Caches ===
+
+impl Caches {
+    fn new() -> Caches {
+        Caches {
+            sets: Synced::new(),
+            applications: Synced::new(),
+            secrets: Synced::new(),
+            projects: Synced::new(),
+            config_maps: Synced::new(),
+            own_secrets: Synced::new(),
+        }
+    }
+
+    fn all(&self) -> Vec<Synced> {
+        let Caches { sets, applications, secrets, projects, config_maps, own_secrets } = self.clone();
+        vec![sets, applications, secrets, projects, config_maps, own_secrets]
+    }
+}
+
+/// Feeds the caches and wakes the sets that a change concerns.
+#[derive(Clone)]
+struct Feed(Arc<Shared>);
+
+impl Feed {
+    fn wake(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        let allowed = |key: &ObjectKey| self.0.allowed.contains(&key.namespace);
+        keys.into_iter().filter(allowed).for_each(|key| self.0.queue.add(key));
+    }
+
+    fn set(&self, change: Option<SetChange>) {
+        if let Some(change) = change.filter(set_changed) {
+            self.wake([change.key]);
+        }
+    }
+
+    fn applications(&self, changes: Vec<ApplicationChange>) {
+        let ordered = follows_verdicts(&self.0.settings);
+        let owners = changes.iter().filter_map(|change| application_changed(change, ordered));
+        self.wake(owners.cloned());
+    }
+
+    fn cluster(&self, change: Option<ClusterChange>) {
+        if let Some(change) = change {
+            self.wake(self.0.reconciler.touched_by_cluster(&change));
+        }
+    }
+}
+
+impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
+    fn begin(&mut self) {
+        self.0.known.sets.lock().begin();
+    }
+
+    fn listed(&mut self, set: DeserializeGuard<ApplicationSet>) {
+        let change = self.0.known.sets.lock().listed(set);
+        self.set(change);
+    }
+
+    fn complete(&mut self) {
+        let changes = self.0.known.sets.lock().complete();
+        changes.into_iter().for_each(|change| self.set(Some(change)));
+    }
+
+    fn applied(&mut self, set: DeserializeGuard<ApplicationSet>) {
+        let change = self.0.known.sets.lock().applied(set);
+        self.set(change);
+    }
+
+    fn deleted(&mut self, set: DeserializeGuard<ApplicationSet>) {
+        let change = self.0.known.sets.lock().deleted(kube::Resource::meta(&set));
+        self.set(change);
+    }
+}
+
+impl Follower<Observed> for Feed {
+    fn begin(&mut self) {
+        self.0.known.applications.lock().begin();
+    }
+
+    fn listed(&mut self, application: Observed) {
+        let changes = self.0.known.applications.lock().listed(application);
+        self.applications(changes);
+    }
+
+    fn complete(&mut self) {
+        let changes = self.0.known.applications.lock().complete();
+        self.applications(changes);
+    }
+
+    fn applied(&mut self, application: Observed) {
+        let changes = self.0.known.applications.lock().applied(application);
+        self.applications(changes);
+    }
+
+    fn deleted(&mut self, application: Observed) {
+        let changes = self.0.known.applications.lock().deleted(&application);
+        self.applications(changes);
+    }
+}
+
+impl Follower<Secret> for Feed {
+    fn begin(&mut self) {
+        self.0.known.secrets.lock().begin();
+    }
+
+    fn listed(&mut self, secret: Secret) {
+        let change = self.0.known.secrets.lock().listed(&secret);
+        self.cluster(change);
+    }
+
+    fn complete(&mut self) {
+        let changes = self.0.known.secrets.lock().complete();
+        changes.into_iter().for_each(|change| self.cluster(Some(change)));
+    }
+
+    fn applied(&mut self, secret: Secret) {
+        let change = self.0.known.secrets.lock().applied(&secret);
+        self.cluster(change);
+    }
+
+    fn deleted(&mut self, secret: Secret) {
+        let change = self.0.known.secrets.lock().deleted(&secret);
+        self.cluster(change);
+    }
+}
+
+/// Feeds caches that need to know what a list did not show.
+struct Names {
+    feed: Feed,
+    seen: BTreeSet<String>,
+}
+
+impl Names {
+    fn new(feed: Feed) -> Names {
+        Names { feed, seen: BTreeSet::new() }
+    }
+
+    fn project(&self, name: &str, exists: bool) {
+        let shared = &self.feed.0;
+        let changed = match exists {
+            true => shared.known.projects.lock().insert(name.to_owned()),
+            false => shared.known.projects.lock().remove(name),
+        };
+        if changed {
+            self.feed.wake(shared.reconciler.touched_by_project(name));
+        }
+    }
+
+    fn config_map(&self, name: &str, data: Option<std::collections::BTreeMap<String, String>>) {
+        let shared = &self.feed.0;
+        let before = shared.known.in_cluster_enabled();
+        {
+            let mut maps = shared.known.config_maps.lock();
+            match data {
+                Some(data) => drop(maps.insert(name.to_owned(), data)),
+                None => drop(maps.remove(name)),
+            }
+        }
+        if before != shared.known.in_cluster_enabled() {
+            self.feed.wake(shared.reconciler.waiting_for_clusters());
+        }
+    }
+}
+
+impl Follower<Secret> for Names {
+    fn begin(&mut self) {
+        self.seen.clear();
+    }
+
+    fn listed(&mut self, secret: Secret) {
+        self.seen.insert(secret.name_any());
+        self.applied(secret);
+    }
+
+    fn complete(&mut self) {
+        self.feed.0.known.own_secrets.lock().retain(|name, _| self.seen.contains(name));
+    }
+
+    fn applied(&mut self, secret: Secret) {
+        self.feed.0.known.own_secrets.lock().insert(secret.name_any(), secret_data(secret));
+    }
+
+    fn deleted(&mut self, secret: Secret) {
+        self.feed.0.known.own_secrets.lock().remove(&secret.name_any());
+    }
+}
+
+impl Follower<PartialObjectMeta<AppProject>> for Names {
+    fn begin(&mut self) {
+        self.seen.clear();
+    }
+
+    fn listed(&mut self, project: PartialObjectMeta<AppProject>) {
+        self.seen.insert(project.name_any());
+        self.project(&project.name_any(), true);
+    }
+
+    fn complete(&mut self) {
+        let known = self.feed.0.known.projects.lock().clone();
+        known.difference(&self.seen).for_each(|name| self.project(name, false));
+    }
+
+    fn applied(&mut self, project: PartialObjectMeta<AppProject>) {
+        self.project(&project.name_any(), true);
+    }
+
+    fn deleted(&mut self, project: PartialObjectMeta<AppProject>) {
+        self.project(&project.name_any(), false);
+    }
+}
+
+impl Follower<ConfigMap> for Names {
+    fn begin(&mut self) {
+        self.seen.clear();
+    }
+
+    fn listed(&mut self, map: ConfigMap) {
+        self.seen.insert(map.name_any());
+        self.config_map(&map.name_any(), Some(map.data.unwrap_or_default()));
+    }
+
+    fn complete(&mut self) {
+        let known: Vec<String> = self.feed.0.known.config_maps.lock().keys().cloned().collect();
+        known.iter().filter(|name| !self.seen.contains(*name)).for_each(|name| self.config_map(name, None));
+    }
+
+    fn applied(&mut self, map: ConfigMap) {
+        self.config_map(&map.name_any(), Some(map.data.unwrap_or_default()));
+    }
+
+    fn deleted(&mut self, map: ConfigMap) {
+        self.config_map(&map.name_any(), None);
+    }
+}

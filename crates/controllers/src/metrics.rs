@@ -1,0 +1,171 @@
+//! What is measured, under Argo CD's names, and the endpoints that tell it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::routing::get;
+use baton_api::conditions::application_set::RESOURCES_UP_TO_DATE;
+use parking_lot::RwLock;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::cache::{Held, Known, ObjectKey, Synced};
+use crate::namespaces::AllowedNamespaces;
+
+/// Prometheus' default buckets, which Argo CD uses.
+const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A registry that others may add to: hosts and webhooks have measurements of their own.
+pub type SharedRegistry = Arc<RwLock<Registry>>;
+
+/// Durations of passes.
+#[derive(Clone)]
+pub(crate) struct PassMetrics {
+    passes: Family<SetLabels, Histogram, fn() -> Histogram>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SetLabels {
+    namespace: String,
+    name: String,
+}
+
+/// Looks at the sets whenever it is asked.
+struct SetCollector {
+    known: Arc<Known>,
+    allowed: AllowedNamespaces,
+    labels: Vec<String>,
+}
+
+impl PassMetrics {
+    pub(crate) fn registered(registry: &mut Registry) -> PassMetrics {
+        let buckets: fn() -> Histogram = || Histogram::new(BUCKETS);
+        let passes = Family::new_with_constructor(buckets);
+        registry.register(
+            "argocd_appset_reconcile",
+            "Application reconciliation performance in seconds",
+            passes.clone(),
+        );
+        PassMetrics { passes }
+    }
+
+    pub(crate) fn observe(&self, key: &ObjectKey, took: Duration) {
+        self.passes.get_or_create(&labels(key)).observe(took.as_secs_f64());
+    }
+
+    /// A set that is gone is measured no more.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.passes.remove(&labels(key));
+    }
+}
+
+fn labels(key: &ObjectKey) -> SetLabels {
+    SetLabels { namespace: key.namespace.to_string(), name: key.name.to_string() }
+}
+
+/// Adds what is read off the sets.
+pub(crate) fn register_sets(
+    registry: &mut Registry,
+    known: Arc<Known>,
+    allowed: AllowedNamespaces,
+    labels: Vec<String>,
+) {
+    registry.register_collector(Box::new(SetCollector { known, allowed, labels }));
+}
+
+/// `/metrics`, and `/healthz`, which answers 200 once every cache was filled.
+pub(crate) fn router(registry: SharedRegistry, synced: Vec<Synced>) -> Router {
+    let metrics = move || async move {
+        let mut text = String::new();
+        match prometheus_client::encoding::text::encode(&mut text, &registry.read()) {
+            Ok(()) => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], text),
+            Err(error) => {
+                let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+                (StatusCode::INTERNAL_SERVER_ERROR, plain, error.to_string())
+            }
+        }
+    };
+    let health = move || async move {
+        match synced.iter().all(Synced::is_synced) {
+            true => (StatusCode::OK, "ok"),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "caches are not filled yet"),
+        }
+    };
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(health.clone()))
+        .route("/readyz", get(health))
+}
+
+impl Collector for SetCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let sets = self.known.sets.lock();
+        let whole = sets.all().filter(|(key, _)| self.allowed.contains(&key.namespace));
+        let whole: Vec<_> = whole
+            .filter_map(|(key, held)| match held {
+                Held::Whole(set) => Some((key, set)),
+                Held::Unreadable { .. } => None,
+            })
+            .collect();
+        let one = ConstGauge::new(1_i64);
+        let describe = "Information about applicationset";
+        let mut info = encoder.encode_descriptor("argocd_appset_info", describe, None, one.metric_type())?;
+        for (key, set) in &whole {
+            let mut conditions = set.status.conditions.iter();
+            let status = conditions.find(|condition| condition.kind == RESOURCES_UP_TO_DATE);
+            let status = status.map_or("Unknown", |condition| condition.reason.as_str());
+            let labels =
+                [("namespace", &*key.namespace), ("name", &*key.name), ("resource_update_status", status)];
+            one.encode(info.encode_family(&labels)?)?;
+        }
+        let describe = "Number of applications owned by the applicationset";
+        let mut owned = encoder.encode_descriptor(
+            "argocd_appset_owned_applications",
+            describe,
+            None,
+            one.metric_type(),
+        )?;
+        for (key, set) in &whole {
+            let count = ConstGauge::new(i64::try_from(set.status.resources.len()).unwrap_or(i64::MAX));
+            let labels = [("namespace", &*key.namespace), ("name", &*key.name)];
+            count.encode(owned.encode_family(&labels)?)?;
+        }
+        if self.labels.is_empty() {
+            return Ok(());
+        }
+        let describe = "Applicationset labels translated to Prometheus labels";
+        let mut shown =
+            encoder.encode_descriptor("argocd_appset_labels", describe, None, one.metric_type())?;
+        for (key, set) in &whole {
+            let mut labels = vec![
+                ("namespace".to_owned(), key.namespace.to_string()),
+                ("name".to_owned(), key.name.to_string()),
+            ];
+            for label in &self.labels {
+                let value = set.metadata.labels.as_ref().and_then(|all| all.get(label)).cloned();
+                labels.push((label_name(label), value.unwrap_or_default()));
+            }
+            one.encode(shown.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for SetCollector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SetCollector").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}
+
+/// A label's name as Prometheus takes it.
+fn label_name(label: &str) -> String {
+    let fits = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '_' };
+    format!("label_{}", label.chars().map(fits).collect::<String>())
+}

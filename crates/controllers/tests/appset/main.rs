@@ -1,0 +1,8 @@
+//! The ApplicationSet controller over an embedded API, under a paused clock.
+
+mod faults;
+mod goldens;
+mod lifecycle;
+mod quiet;
+mod safety;
+mod scene;
