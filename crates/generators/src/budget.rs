@@ -29,7 +29,11 @@ impl Budget {
 
     /// Pays for one set that was made.
     pub(crate) fn pay(&self, params: &Params) -> Result<(), String> {
-        let size = map_size(params);
+        self.spend(map_size(params))
+    }
+
+    /// Pays for texts that were made.
+    pub(crate) fn spend(&self, size: usize) -> Result<(), String> {
         let before = self.bytes.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.limits.bytes {
             return Err(format!("parameters take more than {} bytes", self.limits.bytes));

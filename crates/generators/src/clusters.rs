@@ -9,6 +9,7 @@ use baton_grammar::labels::{Selector, Test};
 use baton_render::{Engine, Params};
 use baton_template::{List, Map, Value, normalize};
 
+use crate::budget::Budget;
 use crate::selector;
 use crate::values::Values;
 use crate::world::ClusterSecret;
@@ -34,8 +35,9 @@ pub(crate) fn generate(
     question: &Selector,
     secrets: &[ClusterSecret],
     engine: &Engine,
+    budget: &Budget,
 ) -> Result<Vec<Params>, String> {
-    let mut values = Values::new(engine, &generator.values);
+    let mut values = Values::new(engine, &generator.values, budget);
     let selected = select(question, secrets);
     let mut sets = Vec::with_capacity(selected.len() + 1);
     for secret in selected.values() {
@@ -119,6 +121,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::settings::Limits;
 
     const GO: Engine = Engine::Go(MissingKey::Default);
 
@@ -139,7 +142,8 @@ mod tests {
         engine: &Engine,
     ) -> Result<Vec<String>, String> {
         let generator: ClusterGenerator = serde_json::from_value(generator).expect("a clusters generator");
-        let sets = generate(&generator, &question(&generator)?, secrets, engine)?;
+        let budget = Budget::new(Limits::default());
+        let sets = generate(&generator, &question(&generator)?, secrets, engine, &budget)?;
         Ok(sets.into_iter().map(|set| Value::Map(set).to_string()).collect())
     }
 

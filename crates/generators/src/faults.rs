@@ -388,6 +388,7 @@ async fn limits_are_errors_and_never_shorten() {
         (Limits { sets: 1, ..Limits::default() }, "more than 1 parameter sets"),
         (Limits { sets: 5, ..Limits::default() }, "more than 5 parameter sets"),
         (Limits { bytes: 100, ..Limits::default() }, "more than 100 bytes"),
+        (Limits { bytes: 0, ..Limits::default() }, "more than 0 bytes"),
     ] {
         let (result, _) = run(&set, &git, None, limits).await;
         let error = result.expect_err("a limit is reached");

@@ -11,6 +11,7 @@ use baton_template::{List, Map, Value, normalize};
 use bytes::Bytes;
 use serde_json::Value as Json;
 
+use crate::budget::Budget;
 use crate::flat;
 use crate::list;
 use crate::outside::Outside;
@@ -62,7 +63,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             .await
             .map_err(|error| from_git(format!("error getting directories from repo: {error}")))?;
         let wanted = Directories::new(&git.directories);
-        let mut values = Values::new(&self.engine, &git.values);
+        let mut values = Values::new(&self.engine, &git.values, &self.budget);
         let mut sets = Vec::new();
         for directory in tree.directories().filter(|directory| wanted.takes(directory)) {
             let params = Map::new([]);
@@ -108,15 +109,16 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             .read(&git.repo_url, access, commit, &paths)
             .await
             .map_err(|error| from_git(format!("error retrieving Git files: {error}")))?;
-        let mut values = Values::new(&self.engine, &git.values);
+        let mut values = Values::new(&self.engine, &git.values, &self.budget);
         let mut sets = Vec::new();
         for (path, content) in &files {
-            let of_file = of_file(path, content, git, &self.engine, &mut values).map_err(|message| {
-                from_git(format!(
-                    "unable to process file '{path}' from repository '{}': {message}",
-                    git.repo_url
-                ))
-            })?;
+            let of_file =
+                of_file(path, content, git, &self.engine, &mut values, &self.budget).map_err(|message| {
+                    from_git(format!(
+                        "unable to process file '{path}' from repository '{}': {message}",
+                        git.repo_url
+                    ))
+                })?;
             sets.extend(of_file);
             self.budget.sets(sets.len())?;
         }
@@ -167,10 +169,11 @@ fn of_file(
     git: &GitGenerator,
     engine: &Engine,
     values: &mut Values<'_>,
+    budget: &Budget,
 ) -> Result<Vec<Params>, String> {
     let (directory, file) = path.rsplit_once('/').unwrap_or((".", path));
     let mut sets = Vec::new();
-    for object in objects(content)? {
+    for object in objects(content, budget)? {
         let params = match engine {
             Engine::Go(_) => object,
             Engine::Fast => Map::new(
@@ -185,12 +188,15 @@ fn of_file(
 }
 
 /// One object, or each of a list; nothing at all is an object without keys.
-fn objects(content: &[u8]) -> Result<Vec<Params>, String> {
+fn objects(content: &[u8], budget: &Budget) -> Result<Vec<Params>, String> {
     let text = std::str::from_utf8(content).map_err(|_| "unable to parse file: it is not UTF-8")?;
     let document = yaml::first(text).map_err(|error| format!("unable to parse file: {error}"))?;
     let fail = |_| "unable to parse file: it holds neither an object nor a list of objects".to_owned();
     match &document {
-        Json::Array(items) => items.iter().map(|item| list::object(item).map_err(fail)).collect(),
+        Json::Array(items) => {
+            budget.sets(items.len())?;
+            items.iter().map(|item| list::object(item).map_err(fail)).collect()
+        }
         other => list::object(other).map(|object| vec![object]).map_err(fail),
     }
 }
@@ -239,6 +245,7 @@ mod tests {
     use baton_template::MissingKey;
 
     use super::*;
+    use crate::settings::Limits;
 
     const GO: Engine = Engine::Go(MissingKey::Default);
 
@@ -308,6 +315,7 @@ mod tests {
 
     #[test]
     fn files_hold_an_object_or_a_list_of_them() {
+        let budget = Budget::new(Limits { sets: 3, ..Limits::default() });
         for (content, expected) in [
             ("", Some(1)),
             ("# nothing\n", Some(1)),
@@ -316,16 +324,22 @@ mod tests {
             ("a: b\n---\nc: d\n", Some(1)),
             ("[]", Some(0)),
             ("[{}, null, {a: b}]", Some(3)),
+            ("[{}, {}, {}, {}]", None),
             ("text", None),
             ("3", None),
             ("[1]", None),
             ("a: [", None),
             ("a: &a [*a]", None),
         ] {
-            assert_eq!(objects(content.as_bytes()).map(|found| found.len()).ok(), expected, "{content}");
+            assert_eq!(
+                objects(content.as_bytes(), &budget).map(|found| found.len()).ok(),
+                expected,
+                "{content}"
+            );
         }
         assert!(
-            objects(&[0xff, 0xfe, 0x00]).is_err_and(|message| message.starts_with("unable to parse file"))
+            objects(&[0xff, 0xfe, 0x00], &budget)
+                .is_err_and(|message| message.starts_with("unable to parse file"))
         );
     }
 }

@@ -21,7 +21,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
         self.reads().hosts = true;
         let listed = self.outside.repositories(generator, &Beside(self)).await;
         let repositories = listed.map_err(|error| format!("error listing repos: {error}"))?;
-        let mut values = Values::new(&self.engine, &generator.values);
+        let mut values = Values::new(&self.engine, &generator.values, &self.budget);
         let with_values = |params: Params| {
             values
                 .append(&params)
@@ -42,7 +42,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             }
             Err(error) => return Err(format!("error listing repos: {error}")),
         };
-        let mut values = Values::new(&self.engine, &generator.values);
+        let mut values = Values::new(&self.engine, &generator.values, &self.budget);
         let with_values = |params: Params| {
             values
                 .append(&params)

@@ -6,8 +6,14 @@ use baton_render::{Engine, Params};
 use baton_template::{Map, Value};
 use serde_json::Value as Json;
 
+use crate::budget::Budget;
+
 /// Parameters of `elements`, then of `elementsYaml`.
-pub(crate) fn generate(list: &ListGenerator, engine: &Engine) -> Result<Vec<Params>, String> {
+pub(crate) fn generate(
+    list: &ListGenerator,
+    engine: &Engine,
+    budget: &Budget,
+) -> Result<Vec<Params>, String> {
     let mut sets = Vec::with_capacity(list.elements.len());
     for (index, element) in list.elements.iter().enumerate() {
         let set = match engine {
@@ -19,7 +25,7 @@ pub(crate) fn generate(list: &ListGenerator, engine: &Engine) -> Result<Vec<Para
         sets.push(set.map_err(|message| format!("elements[{index}]: {message}"))?);
     }
     if !list.elements_yaml.is_empty() {
-        sets.extend(from_yaml(&list.elements_yaml)?);
+        sets.extend(from_yaml(&list.elements_yaml, budget)?);
     }
     Ok(sets)
 }
@@ -58,11 +64,14 @@ fn texts(element: &Json) -> Result<Params, String> {
 }
 
 /// `elementsYaml` is neither checked nor flattened, whatever the engine.
-fn from_yaml(text: &str) -> Result<Vec<Params>, String> {
+fn from_yaml(text: &str, budget: &Budget) -> Result<Vec<Params>, String> {
     let failed = |message: String| format!("error unmarshling decoded ElementsYaml: {message}");
     match yaml::first(text).map_err(|error| failed(error.to_string()))? {
         Json::Null => Ok(Vec::new()),
-        Json::Array(elements) => elements.iter().map(|element| object(element).map_err(failed)).collect(),
+        Json::Array(elements) => {
+            budget.sets(elements.len())?;
+            elements.iter().map(|element| object(element).map_err(failed)).collect()
+        }
         _ => Err(failed("a list of objects is wanted".to_owned())),
     }
 }
@@ -73,10 +82,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::settings::Limits;
 
     fn run(list: Json, engine: &Engine) -> Result<Vec<String>, String> {
         let list: ListGenerator = serde_json::from_value(list).expect("a list generator");
-        let sets = generate(&list, engine)?;
+        let sets = generate(&list, engine, &Budget::new(Limits::default()))?;
         Ok(sets.into_iter().map(|set| Value::Map(set).to_string()).collect())
     }
 

@@ -127,7 +127,7 @@ impl<'a, W: World, O: Outside> Pass<'a, W, O> {
             // These pay for their sets as they make them, and name their children's places.
             Kind::Matrix(matrix) => return self.matrix(matrix, place).await,
             Kind::Merge(merge) => return self.merge(merge, place).await,
-            Kind::List(list) => list::generate(list, &self.engine),
+            Kind::List(list) => list::generate(list, &self.engine, &self.budget),
             Kind::Clusters(generator) => self.registered_clusters(generator).await,
             Kind::Git(git) => self.git(git).await,
             Kind::ScmProvider(scm) => self.scm_provider(scm).await,
@@ -150,7 +150,7 @@ impl<'a, W: World, O: Outside> Pass<'a, W, O> {
         let question = clusters::question(generator)?;
         self.reads().add_clusters(&question);
         let secrets = self.clusters().await?;
-        clusters::generate(generator, &question, &secrets, &self.engine)
+        clusters::generate(generator, &question, &secrets, &self.engine, &self.budget)
     }
 
     pub(crate) async fn clusters(&self) -> Result<Arc<Vec<ClusterSecret>>, String> {

@@ -9,6 +9,7 @@ use baton_template::{Map, Value};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value as Json, json};
 
+use crate::budget::Budget;
 use crate::flat;
 use crate::list;
 use crate::outside::Outside;
@@ -62,9 +63,9 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             .call_plugin(request)
             .await
             .map_err(|message| format!("plugin {name}: error listing params: {message}"))?;
-        let objects = read_answer(&answer)
+        let objects = read_answer(&answer, &self.budget)
             .map_err(|message| format!("plugin {name}: error listing params: {message}"))?;
-        let mut values = Values::new(&self.engine, &generator.values);
+        let mut values = Values::new(&self.engine, &generator.values, &self.budget);
         let mut sets = Vec::with_capacity(objects.len());
         for object in objects {
             let params = match self.engine {
@@ -142,7 +143,7 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// The objects of an answer. An answer without a body has none, and what follows the first value is not looked at.
-fn read_answer(body: &[u8]) -> Result<Vec<Params>, String> {
+fn read_answer(body: &[u8], budget: &Budget) -> Result<Vec<Params>, String> {
     let Some(first) = serde_json::Deserializer::from_slice(body).into_iter::<Json>().next() else {
         return Ok(Vec::new());
     };
@@ -157,12 +158,15 @@ fn read_answer(body: &[u8]) -> Result<Vec<Params>, String> {
     }
     match answer.pointer("/output/parameters") {
         None | Some(Json::Null) => Ok(Vec::new()),
-        Some(Json::Array(objects)) => objects
-            .iter()
-            .map(|object| {
-                list::object(object).map_err(|_| "output.parameters holds what is no object".to_owned())
-            })
-            .collect(),
+        Some(Json::Array(objects)) => {
+            budget.sets(objects.len())?;
+            objects
+                .iter()
+                .map(|object| {
+                    list::object(object).map_err(|_| "output.parameters holds what is no object".to_owned())
+                })
+                .collect()
+        }
         Some(_) => Err("output.parameters of the answer is no list".to_owned()),
     }
 }
