@@ -82,6 +82,11 @@ fn every_function_is_called_well_or_badly_as_in_go() {
 }
 
 #[test]
+fn what_chance_drew_does_what_sprigs_does() {
+    compare(&cases(include_str!("golden/drawn.jsonl")));
+}
+
+#[test]
 fn every_random_function_does_what_sprigs_does_where_that_can_be_told() {
     compare(&cases(include_str!("golden/random.jsonl")));
 }

@@ -1,5 +1,7 @@
 //! Go's syntax written in the `regex` crate's.
 
+use std::ops::Range;
+
 use super::{Error, classes};
 
 /// Groups inside each other.
@@ -59,6 +61,10 @@ pub(super) fn translate(text: &str) -> Result<Translation<'_>, Error> {
         open: Vec::new(),
         operand: None,
         operand_measure: Measure::default(),
+        operand_at: 0..0,
+        start: 0,
+        ungreedy: false,
+        operand_ungreedy: false,
         heaviest: 1,
         repeat: None,
     };
@@ -126,15 +132,32 @@ fn hexadecimal(rest: &mut std::str::Chars<'_>) -> Option<u32> {
     }
 }
 
+/// What is known outside an open group.
+struct Outer {
+    /// The heaviest operand at that level so far.
+    heaviest: u32,
+    /// The measure of all before the group.
+    measure: Measure,
+    /// Where the group starts in what is written.
+    start: usize,
+    ungreedy: bool,
+}
+
 struct Translator<'t> {
     whole: &'t str,
     rest: &'t str,
     out: Translation<'t>,
-    /// For each open group, the heaviest operand before it at its level, and the measure of all before it.
-    open: Vec<(u32, Measure)>,
+    open: Vec<Outer>,
     /// What a repetition would apply to, by how often its parts are repeated already.
     operand: Option<u32>,
     operand_measure: Measure,
+    /// Where the operand is in what is written: flags may be set between it and its repetition.
+    operand_at: Range<usize>,
+    /// Where the part being read starts in what is written.
+    start: usize,
+    /// Whether repetitions prefer the shortest match, now and where the operand is.
+    ungreedy: bool,
+    operand_ungreedy: bool,
     heaviest: u32,
     /// Where the repetition just read starts.
     repeat: Option<&'t str>,
@@ -147,6 +170,7 @@ impl<'t> Translator<'t> {
             return Ok(());
         };
         let last_repeat = self.repeat.take();
+        self.start = self.out.pattern.len();
         self.rest = &before[c.len_utf8()..];
         match c {
             '(' if self.rest.starts_with('?') => return self.flags_or_group(before),
@@ -179,9 +203,12 @@ impl<'t> Translator<'t> {
         self.operand = Some(1);
         self.operand_measure = measure;
         self.out.measure = self.out.measure.plus(measure);
+        self.operand_at = self.start..self.out.pattern.len();
+        self.operand_ungreedy = self.ungreedy;
     }
 
     fn literal(&mut self, code: u32) {
+        self.start = self.out.pattern.len();
         match char::from_u32(code) {
             Some(c) => self.out.pattern.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
             // Half of a surrogate pair is in no text.
@@ -230,7 +257,8 @@ impl<'t> Translator<'t> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::new("expression nests too deeply", self.whole));
         }
-        self.open.push((self.heaviest, self.out.measure));
+        let (heaviest, measure, ungreedy) = (self.heaviest, self.out.measure, self.ungreedy);
+        self.open.push(Outer { heaviest, measure, start: self.start, ungreedy });
         self.out.pattern.push_str(opening);
         self.out.names.extend(name);
         self.heaviest = 1;
@@ -239,13 +267,16 @@ impl<'t> Translator<'t> {
     }
 
     fn close_group(&mut self) -> Result<(), Error> {
-        let Some((outer, before)) = self.open.pop() else {
+        let Some(outer) = self.open.pop() else {
             return Err(Error::new("unexpected )", self.whole));
         };
         self.out.pattern.push(')');
         self.operand = Some(self.heaviest);
-        self.operand_measure = self.out.measure.minus(before);
-        self.heaviest = self.heaviest.max(outer);
+        self.operand_measure = self.out.measure.minus(outer.measure);
+        self.operand_at = outer.start..self.out.pattern.len();
+        self.heaviest = self.heaviest.max(outer.heaviest);
+        self.ungreedy = outer.ungreedy;
+        self.operand_ungreedy = outer.ungreedy;
         Ok(())
     }
 
@@ -278,24 +309,21 @@ impl<'t> Translator<'t> {
                 }
                 ')' | ':' if sure => {
                     self.rest = rest.as_str();
+                    let (on, off) = flags.split_once('-').unwrap_or((&flags, ""));
+                    let ungreedy = (self.ungreedy || on.contains('U')) && !off.contains('U');
                     if c == ':' {
-                        return self.open_group(&format!("(?{flags}:"), None);
+                        self.open_group(&format!("(?{flags}:"), None)?;
+                    } else if !flags.is_empty() {
+                        self.out.pattern.push_str(&format!("(?{flags})"));
                     }
-                    return self.set_flags(&flags);
+                    self.ungreedy = ungreedy;
+                    return Ok(());
                 }
                 _ => break,
             }
         }
         let read = &before[..before.len() - rest.as_str().len()];
         Err(Error::new("invalid or unsupported Perl syntax", read))
-    }
-
-    fn set_flags(&mut self, flags: &str) -> Result<(), Error> {
-        if !flags.is_empty() {
-            self.out.pattern.push_str(&format!("(?{flags})"));
-            self.operand = None;
-        }
-        Ok(())
     }
 
     fn counted(&mut self, before: &'t str, last_repeat: Option<&'t str>) -> Result<(), Error> {
@@ -326,7 +354,7 @@ impl<'t> Translator<'t> {
         if weight > MAX_REPEAT {
             return Err(Error::new("invalid repeat count", operator));
         }
-        self.out.pattern.push_str(operator);
+        self.push_repetition(operator);
         self.operand = Some(weight);
         self.heaviest = self.heaviest.max(weight);
         let repeated = self.operand_measure.times(times.into());
@@ -334,6 +362,27 @@ impl<'t> Translator<'t> {
         self.operand_measure = repeated;
         self.repeat = Some(before);
         Ok(())
+    }
+
+    /// Writes a repetition after its operand, which flags may have been set after.
+    fn push_repetition(&mut self, operator: &str) {
+        let Range { start, end } = self.operand_at.clone();
+        if end == self.out.pattern.len() {
+            self.out.pattern.push_str(operator);
+            self.operand_at.end = self.out.pattern.len();
+            return;
+        }
+        let flags = self.out.pattern.split_off(end);
+        let operand = self.out.pattern.split_off(start);
+        // Flags that change what is preferred do so for the repetition, but are written after it.
+        let operator = match (operator.strip_suffix('?').filter(|rest| !rest.is_empty()), self.ungreedy) {
+            (_, ungreedy) if ungreedy == self.operand_ungreedy => operator.to_owned(),
+            (Some(plain), _) => plain.to_owned(),
+            (None, _) => format!("{operator}?"),
+        };
+        self.out.pattern.push_str(&format!("(?:{operand}){operator}"));
+        self.operand_at = start..self.out.pattern.len();
+        self.out.pattern.push_str(&flags);
     }
 }
 

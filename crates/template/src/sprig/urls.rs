@@ -1,6 +1,7 @@
 //! URLs taken apart and put together, as Go's `net/url` does it.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Outcome, fixed, str_of};
@@ -115,7 +116,7 @@ fn before_fragment(text: &str) -> Result<Url, String> {
         && let Some(authority) = rest.strip_prefix("//")
     {
         let (authority, path) = authority.split_at(authority.find('/').unwrap_or(authority.len()));
-        (url.user, url.host) = self::authority(authority)?;
+        (url.user, url.host) = self::authority(&url.scheme, authority)?;
         rest = path;
     }
     url.path = unescaped(rest, Part::Path)?;
@@ -136,11 +137,11 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn authority(text: &str) -> Result<(Option<User>, String), String> {
+fn authority(scheme: &str, text: &str) -> Result<(Option<User>, String), String> {
     let Some((user, host)) = text.rsplit_once('@') else {
-        return Ok((None, host_of(text)?));
+        return Ok((None, host_of(scheme, text)?));
     };
-    let host = host_of(host)?;
+    let host = host_of(scheme, host)?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
     if !user.bytes().all(plain) {
         return Err("net/url: invalid userinfo".to_owned());
@@ -154,24 +155,34 @@ fn authority(text: &str) -> Result<(Option<User>, String), String> {
     Ok((Some(User { name, password }), host))
 }
 
-fn host_of(text: &str) -> Result<String, String> {
-    let mut literal = None;
-    let port = if let Some(bracketed) = text.strip_prefix('[') {
-        let end = bracketed.rfind(']').ok_or("missing ']' in host")?;
-        literal = Some(&bracketed[..end]);
-        &bracketed[end + 1..]
-    } else {
-        text.find(':').map_or("", |colon| &text[colon..])
+fn host_of(scheme: &str, text: &str) -> Result<String, String> {
+    let address = match text.rfind('[') {
+        None => None,
+        Some(0) => Some(&text[1..text.rfind(']').ok_or("missing ']' in host")?]),
+        Some(_) => return Err("invalid IP-literal".to_owned()),
+    };
+    let port = match address {
+        Some(address) => &text[address.len() + 2..],
+        // Lists of hosts with ports are names of databases, but of no web server.
+        None if matches!(scheme, "http" | "https") => text.find(':').map_or("", |colon| &text[colon..]),
+        None => text.rfind(':').map_or("", |colon| &text[colon..]),
     };
     let digits = port.strip_prefix(':').unwrap_or(port);
     if (!port.is_empty() && !port.starts_with(':')) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("invalid port {} after host", quoted(port)));
     }
-    if let Some(literal) = literal {
-        let address = literal.split_once("%25").map_or(literal, |(address, _)| address);
-        address.parse::<std::net::Ipv6Addr>().map_err(|_| "invalid IP-literal")?;
+    let host = unescaped(text, Part::Host)?;
+    if let Some(address) = address {
+        let address = address.split_once("%25").map_or(address, |(address, _)| address);
+        match address.parse::<IpAddr>() {
+            Ok(IpAddr::V6(_)) => {}
+            Ok(IpAddr::V4(_)) => return Err("invalid IP-literal".to_owned()),
+            Err(_) => {
+                return Err(format!("invalid host: ParseAddr({}): unable to parse IP", quoted(address)));
+            }
+        }
     }
-    unescaped(text, Part::Host)
+    Ok(host)
 }
 
 /// The host without port and brackets.
@@ -236,8 +247,7 @@ fn unescaped(text: &str, part: Part) -> Result<String, String> {
             match code.filter(|code| part != Part::Host || *code >= 0x80 || *code == b'%') {
                 Some(code) => out.push(code),
                 None => {
-                    let shown = String::from_utf8_lossy(&rest[..rest.len().min(3)]).into_owned();
-                    return Err(format!("invalid URL escape {}", quoted(&shown)));
+                    return Err(format!("invalid URL escape {}", quoted_bytes(&rest[..rest.len().min(3)])));
                 }
             }
             rest = &after[2..];
@@ -251,6 +261,15 @@ fn unescaped(text: &str, part: Part) -> Result<String, String> {
         rest = after;
     }
     Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Bytes in quotes; a character may be cut at the end.
+fn quoted_bytes(bytes: &[u8]) -> String {
+    let whole = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let mut out = quoted(whole);
+    out.pop();
+    bytes[whole.len()..].iter().for_each(|byte| write!(out, "\\x{byte:02x}").unwrap_or_default());
+    out + "\""
 }
 
 impl std::fmt::Display for User {

@@ -107,7 +107,14 @@ fn words(text: &str) -> Vec<(Kind, &str)> {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let kind = Kind::of(first);
-        let run = |kind: Kind, text: &str| text.find(|c| Kind::of(c) != kind).unwrap_or(text.len());
+        let run = |kind: Kind, text: &str| {
+            let goes_on = |c: char| match kind {
+                // Dashes and underscores too, once it has begun.
+                Kind::Punctuation => is_punctuation(c),
+                kind => Kind::of(c) == kind,
+            };
+            text.find(|c| !goes_on(c)).unwrap_or(text.len())
+        };
         let mut end = run(kind, rest);
         if kind == Kind::Capital {
             let follows = rest[end..].chars().next().is_some_and(|c| Kind::of(c) == Kind::Small);

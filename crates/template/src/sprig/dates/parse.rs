@@ -59,6 +59,7 @@ fn skip<'t>(mut text: &'t str, mut prefix: &str) -> Result<&'t str, &'t str> {
     Ok(text)
 }
 
+#[derive(Clone, Copy)]
 enum Fault {
     Mismatch,
     Range(&'static str),
@@ -89,7 +90,10 @@ impl Read {
         match element {
             Element::LongYear => (self.year, rest) = exactly(4, text)?,
             Element::Year => {
-                let (short, after) = exactly(2, text)?;
+                // A sign counts as a digit.
+                let short =
+                    text.get(..2).and_then(|short| short.parse::<i16>().ok()).ok_or(Fault::Mismatch)?;
+                let after = &text[2..];
                 self.year = short + if short >= 69 { 1900 } else { 2000 };
                 rest = after;
             }
@@ -293,27 +297,35 @@ fn nanoseconds(digits: &str) -> u32 {
 fn offset(form: OffsetForm, text: &str) -> Step<'_, i32> {
     let sign = text.chars().next().filter(char::is_ascii).ok_or(Fault::Mismatch)?;
     let mut rest = &text[1..];
-    let mut part = |wanted: bool, colon: bool| -> Result<i32, Fault> {
+    let mut part = |wanted: bool, colon: bool| -> Result<&str, Fault> {
         if !wanted {
-            return Ok(0);
+            return Ok("00");
         }
         let after = if colon { rest.strip_prefix(':').ok_or(Fault::Mismatch)? } else { rest };
-        let (number, after) = exactly(2, after)?;
-        rest = after;
-        Ok(number.into())
+        let digits = after.get(..2).ok_or(Fault::Mismatch)?;
+        rest = &after[2..];
+        Ok(digits)
     };
-    let hours = part(true, false)?;
-    let minutes = part(form.has_minutes(), form.has_colons())?;
-    let seconds = part(form.has_seconds(), form.has_colons())?;
+    let parts = [
+        part(true, false)?,
+        part(form.has_minutes(), form.has_colons())?,
+        part(form.has_seconds(), form.has_colons())?,
+    ];
+    // What follows a part that is no number is not read, but what came before it must be in range.
+    let [hours, minutes, seconds] =
+        parts.map(|digits| exactly(2, digits).map(|(number, _)| i32::from(number)));
+    let minutes = hours.and(minutes);
+    let seconds = minutes.and(seconds);
     for (number, most, what) in [
         (seconds, 60, "time zone offset second"),
         (minutes, 60, "time zone offset minute"),
         (hours, 24, "time zone offset hour"),
     ] {
-        if number > most {
+        if number.is_ok_and(|number| number > most) {
             return Err(Fault::Range(what));
         }
     }
+    let (hours, minutes, seconds) = (hours?, minutes?, seconds?);
     let offset = hours * 3600 + minutes * 60 + seconds;
     match sign {
         '+' => Ok((offset, rest)),
