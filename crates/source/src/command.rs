@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::Semaphore;
 
 /// How much of what a process complains about is kept.
@@ -182,6 +182,12 @@ struct State {
 }
 
 impl State {
+    /// Whether the process has ended and only waits to be waited for.
+    fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.process.is_none_or(|process| !matches!(waitid(WaitId::Pid(process), look), Ok(None)))
+    }
+
     fn kill(&mut self) {
         if let Some(process) = self.process {
             // It may have ended by itself in the meantime.
@@ -310,7 +316,8 @@ fn watch(run: &Run, bounds: &Bounds) {
         let heard = state.heard.unwrap_or(begin);
         let silent = heard.elapsed() > bounds.silence;
         let late = begin.elapsed() > bounds.total;
-        if state.abandoned {
+        if state.abandoned || state.has_ended() {
+            // What a process that ended left behind may hold its output open for ever.
             state.kill();
         } else if silent || late {
             let failure = if late { Failure::Late(bounds.total) } else { Failure::Silent(bounds.silence) };
@@ -327,23 +334,20 @@ fn watch(run: &Run, bounds: &Bounds) {
     }
 }
 
-/// Waits for the process. It is looked at only under the lock, so that nobody kills a number that is no longer its.
+/// Waits for the process. It is waited for only under the lock, so that nobody kills a number that is no longer its;
+/// and what it left behind is killed before, while the number still is.
 fn wait(child: &mut Child, run: &Run) -> io::Result<ExitStatus> {
     let mut pause = Duration::from_micros(200);
-    loop {
-        let mut state = run.state.lock();
-        let waited = child.try_wait();
-        if !matches!(waited, Ok(None)) {
-            state.process = None;
-            run.changed.notify_all();
-        }
-        match waited {
-            Ok(Some(status)) => return Ok(status),
-            Err(fault) => return Err(fault),
-            Ok(None) => run.changed.wait_for(&mut state, pause),
-        };
+    let mut state = run.state.lock();
+    while !state.has_ended() {
+        run.changed.wait_for(&mut state, pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
+    state.kill();
+    let status = child.wait();
+    state.process = None;
+    run.changed.notify_all();
+    status
 }
 
 /// Reads what the process complains about; only the end is kept.

@@ -235,6 +235,18 @@ async fn a_request_nobody_waits_for_ends_its_processes() {
 }
 
 #[tokio::test]
+async fn what_git_leaves_running_holds_nothing_up() {
+    let (repo, commit) = Repo::filled();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("git");
+    std::fs::write(&path, "#!/bin/sh\nsleep 600 &\nexec git \"$@\"\n").expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("runnable");
+    let server = Server::start(repo.path()).await;
+    let world = World::with(|settings| settings.git = path);
+    assert_eq!(read(&world.repositories, &server.url(), &commit).await.expect("read"), 3);
+}
+
+#[tokio::test]
 async fn a_missing_git_is_said_to_be_missing() {
     let (repo, _) = Repo::filled();
     let server = Server::start(repo.path()).await;
