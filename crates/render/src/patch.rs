@@ -88,38 +88,17 @@ fn drop_empty_metadata(application: &mut Value) {
     }
 }
 
-/// Whether a list was read as the fields of an object, in their order: serde allows it, Go does not.
-fn stands_for_fields(given: &Value, read: &Value) -> bool {
-    match (given, read) {
-        (Value::Array(_), Value::Object(_)) => true,
-        (Value::Array(given), Value::Array(read)) => {
-            given.iter().zip(read).any(|(given, read)| stands_for_fields(given, read))
-        }
-        (Value::Object(given), Value::Object(read)) => given
-            .iter()
-            .any(|(name, given)| read.get(name).is_some_and(|read| stands_for_fields(given, read))),
-        _ => false,
-    }
-}
-
 /// A patch must have the types of an Application, though it need not be a whole one.
 fn check(patch: &Value) -> Result<(), RenderError> {
     let mut plain = patch.clone();
     drop_nulls(&mut plain, 0);
-    let error = match Application::deserialize(&plain) {
-        Err(error) => error.to_string(),
-        Ok(application) => match serde_json::to_value(application) {
-            Ok(read) if stands_for_fields(&plain, &read) => {
-                "a list stands where fields are wanted".to_owned()
-            }
-            _ => return Ok(()),
-        },
-    };
-    let message = match &mut plain {
+    let complaint = match &mut plain {
         Value::Object(fields) => {
             // The schema names its complaint after the kind.
             fields.insert("kind".into(), "Application".into());
-            type_errors(&APPLICATION, &plain).unwrap_or(error)
+            // The types alone would take a list for an object, its elements for the fields in their order.
+            type_errors(&APPLICATION, &plain)
+                .or_else(|| Application::deserialize(&plain).err().map(|error| error.to_string()))
         }
         other => {
             let found = match other {
@@ -128,10 +107,13 @@ fn check(patch: &Value) -> Result<(), RenderError> {
                 Value::Bool(_) => "bool",
                 _ => "number",
             };
-            format!("json: cannot unmarshal {found} into Go value of type v1alpha1.Application")
+            Some(format!("json: cannot unmarshal {found} into Go value of type v1alpha1.Application"))
         }
     };
-    Err(trouble(format!("invalid templatePatch: {message}")))
+    match complaint {
+        Some(complaint) => Err(trouble(format!("invalid templatePatch: {complaint}"))),
+        None => Ok(()),
+    }
 }
 
 /// Nulls have every type: in a patch they delete.

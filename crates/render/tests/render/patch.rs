@@ -157,6 +157,10 @@ fn errors_name_the_patch_and_the_place_in_it() {
             "spec.templatePatch: invalid templatePatch: json: cannot unmarshal number into Go struct field ApplicationSpec.spec.project of type string",
         ),
         (
+            "spec: {source: [a, b]}",
+            "spec.templatePatch: invalid templatePatch: json: cannot unmarshal array into Go struct field ApplicationSpec.spec.source of type v1.Source",
+        ),
+        (
             "- a\n- b",
             "spec.templatePatch: invalid templatePatch: json: cannot unmarshal array into Go value of type v1alpha1.Application",
         ),
