@@ -119,7 +119,7 @@ fn bad_entropy_ends_with_an_error_or_a_text() {
     }
 }
 
-const LIMITS: Limits = Limits { steps: 6_000, output: 8_192, depth: 100 };
+const LIMITS: Limits = Limits { steps: 20_000, output: 8_192, depth: 100 };
 
 fn execute(text: &str) -> Result<String, String> {
     let data = serde_json::json!({"a": {"b": [1, "x", null]}, "n": 3, "s": "héllo", "l": ["x", "y"]});

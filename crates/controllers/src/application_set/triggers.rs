@@ -56,7 +56,12 @@ mod tests {
         ("Application", "refresh asked for", false, "the set leaves the annotation alone anyway"),
         ("Application", "owner changed", true, "an Application that was taken away is taken back"),
         ("Application", "empty list added", true, "the pass finds that nothing is to be done"),
-        ("ApplicationSet", "refresh done and another annotation changed", true, "the other annotation counts"),
+        (
+            "ApplicationSet",
+            "refresh done and another annotation changed",
+            true,
+            "the other annotation counts",
+        ),
     ];
 
     #[test]

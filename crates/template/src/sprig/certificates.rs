@@ -24,7 +24,7 @@ const CERTIFICATE: Param = Typed(TYPE);
 const RSA_2048_STEPS: u64 = 200_000;
 const RSA_4096_STEPS: u64 = 500_000;
 const DSA_STEPS: u64 = 500_000;
-const SIGNATURE_STEPS: u64 = 2_000;
+const SIGNATURE_STEPS: u64 = 4_000;
 const READING_STEPS: u64 = 200;
 
 pub(super) static FUNCTIONS: &[Function] = &[

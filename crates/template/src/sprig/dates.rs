@@ -66,10 +66,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(coarse(nanoseconds.unsigned_abs()).into())
     }),
     metered("toDate", &[Str, Str], None, |context, args| {
+        pay(context, str_of(&args[0]))?;
         let time = parse::parse(str_of(&args[0]), str_of(&args[1]), &local(context));
         Ok(time_value(time.unwrap_or_else(|_| Instant::zero())))
     }),
     metered("mustToDate", &[Str, Str], None, |context, args| {
+        pay(context, str_of(&args[0]))?;
         parse::parse(str_of(&args[0]), str_of(&args[1]), &local(context)).map(time_value)
     }),
     fixed("unixEpoch", &[TIME], |args| Ok(receiver(args, 0)?.unix().to_string().into())),
@@ -99,8 +101,14 @@ fn time_of(context: &Context<'_>, value: &Value) -> Result<Instant, String> {
     }
 }
 
+/// Pays for a layout: every character may be an element of it.
+fn pay(context: &mut Context<'_>, layout: &str) -> Result<(), String> {
+    context.budget.pay(1 + layout.len() as u64 / 16)
+}
+
 /// A time by a layout, in a zone; in UTC if nobody knows the zone.
-fn dated(context: &Context<'_>, layout: &str, value: &Value, zone: &str) -> Outcome {
+fn dated(context: &mut Context<'_>, layout: &str, value: &Value, zone: &str) -> Outcome {
+    pay(context, layout)?;
     let zone = Zone::named(zone, &local(context)).unwrap_or(Zone::UTC);
     Ok(time_of(context, value)?.told_in(zone).format(layout).into())
 }

@@ -1,6 +1,10 @@
 //! Regular expressions.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use baton_grammar::regexp::{self, Regexp, Work};
+use parking_lot::Mutex;
 
 use super::{MAX_TEXT, Outcome, fixed, int_of, metered, str_of};
 use crate::function::Param::{Int, Str};
@@ -8,8 +12,14 @@ use crate::function::{Context, Function};
 use crate::quote;
 use crate::value::{Items, List, Value};
 
-/// Steps that compiling any expression takes.
-const COMPILE_STEPS: u64 = 20;
+/// Steps that compiling any expression takes. They are paid too where it was compiled before: what a template may do
+/// must not depend on what others did.
+const COMPILE_STEPS: u64 = 200;
+
+/// Expressions remembered, and what one may cost to compile to be: a loop, or ten thousand Applications, use the same
+/// ones again and again.
+const REMEMBERED: usize = 32;
+const REMEMBERED_COST: u64 = 1_000;
 
 /// Text searched for a step.
 const BYTES_PER_STEP: u64 = 512;
@@ -54,7 +64,7 @@ enum Must {
 }
 
 /// The expression of the first argument, paid for, and what may be done with it.
-fn compiled(context: &mut Context<'_>, args: &[Value], must: Must) -> Result<(Regexp, Work), String> {
+fn compiled(context: &mut Context<'_>, args: &[Value], must: Must) -> Result<(Arc<Regexp>, Work), String> {
     let text = str_of(&args[0]);
     let refused = |error: regexp::Error| match must {
         Must::Return => error.to_string(),
@@ -62,9 +72,25 @@ fn compiled(context: &mut Context<'_>, args: &[Value], must: Must) -> Result<(Re
     };
     let cost = regexp::compile_cost(text).map_err(refused)?;
     context.budget.pay(cost.saturating_add(COMPILE_STEPS))?;
-    let regexp = Regexp::parse(text).map_err(refused)?;
+    let regexp = remembered(text, cost).map_err(refused)?;
     let work = Work { bytes: context.budget.left().saturating_mul(BYTES_PER_STEP), longest: MAX_TEXT };
     Ok((regexp, work))
+}
+
+fn remembered(text: &str, cost: u64) -> Result<Arc<Regexp>, regexp::Error> {
+    static EXPRESSIONS: Mutex<BTreeMap<String, Arc<Regexp>>> = Mutex::new(BTreeMap::new());
+    if let Some(known) = EXPRESSIONS.lock().get(text) {
+        return Ok(known.clone());
+    }
+    let regexp = Arc::new(Regexp::parse(text)?);
+    if cost <= REMEMBERED_COST {
+        let mut expressions = EXPRESSIONS.lock();
+        if expressions.len() >= REMEMBERED {
+            expressions.clear();
+        }
+        expressions.insert(text.to_owned(), regexp.clone());
+    }
+    Ok(regexp)
 }
 
 /// The expression as Go's panic shows it.

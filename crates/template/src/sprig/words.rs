@@ -1,14 +1,20 @@
 //! Words: their case, their first letters, and lines made of them.
 
 use super::letters::{is_punctuation, lower, upper};
-use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, str_of};
+use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, metered, str_of};
 use crate::function::Function;
 use crate::function::Param::{Int, Str};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     fixed("camelcase", &[Str], |args| Ok(pascal(str_of(&args[0])).into())),
-    fixed("snakecase", &[Str], |args| Ok(separated(str_of(&args[0]), '_').into())),
-    fixed("kebabcase", &[Str], |args| Ok(separated(str_of(&args[0]), '-').into())),
+    metered("snakecase", &[Str], None, |context, args| {
+        context.budget.values(str_of(&args[0]).len() / 8)?;
+        Ok(separated(str_of(&args[0]), '_').into())
+    }),
+    metered("kebabcase", &[Str], None, |context, args| {
+        context.budget.values(str_of(&args[0]).len() / 8)?;
+        Ok(separated(str_of(&args[0]), '-').into())
+    }),
     fixed("swapcase", &[Str], |args| Ok(swapped(str_of(&args[0])).into())),
     fixed("untitle", &[Str], |args| Ok(untitled(str_of(&args[0])).into())),
     fixed("initials", &[Str], |args| Ok(initials(str_of(&args[0])).into())),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::civil::Civil;
 use super::instant::Instant;
 use super::layout::{self, Element, OffsetForm};
 
@@ -27,18 +28,26 @@ pub(super) const WEEKDAYS: [&str; 7] =
 /// The time as the layout has it.
 pub(super) fn format(time: &Instant, layout: &str) -> String {
     let mut out = String::with_capacity(layout.len() + 16);
+    let told = Told { local: time.local(), zone: time.zone_at(), nanosecond: time.nanosecond() };
     let mut rest = layout;
     while let Some((before, _, element, after)) = layout::next(rest) {
         out.push_str(before);
         // Writing to a string cannot fail.
-        write_element(time, element, &mut out).unwrap_or_default();
+        write_element(&told, element, &mut out).unwrap_or_default();
         rest = after;
     }
     out + rest
 }
 
-fn write_element(time: &Instant, element: Element, out: &mut String) -> std::fmt::Result {
-    let local = time.local();
+/// A time as its zone has it.
+struct Told {
+    local: Civil,
+    zone: (i32, String),
+    nanosecond: u32,
+}
+
+fn write_element(time: &Told, element: Element, out: &mut String) -> std::fmt::Result {
+    let local = &time.local;
     let (year, hour) = (local.year, local.hour);
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
     let month = MONTHS[usize::from(local.month).saturating_sub(1) % 12];
@@ -72,19 +81,19 @@ fn write_element(time: &Instant, element: Element, out: &mut String) -> std::fmt
             (false, false) => "am",
         }),
         Element::ZoneName => {
-            let (offset, name) = time.zone_at();
+            let (offset, name) = &time.zone;
             if name.is_empty() {
-                write_offset(offset, OffsetForm::Minutes, out)
+                write_offset(*offset, OffsetForm::Minutes, out)
             } else {
-                out.write_str(&name)
+                out.write_str(name)
             }
         }
-        Element::Offset { zulu, form } => match time.zone_at().0 {
+        Element::Offset { zulu, form } => match time.zone.0 {
             0 if zulu => out.write_str("Z"),
             offset => write_offset(offset, form, out),
         },
         Element::Fraction { digits, trimmed, separator } => {
-            let text = format!("{:09}", time.nanosecond());
+            let text = format!("{:09}", time.nanosecond);
             let text = &text[..digits.min(9)];
             match text.trim_end_matches('0') {
                 "" if trimmed => Ok(()),

@@ -5,7 +5,7 @@ use baton_grammar::duration::Duration;
 use super::format::{MONTHS, WEEKDAYS};
 use super::instant::Instant;
 use super::zone::Zone;
-use super::{Outcome, fixed, local, metered, receiver, rounded, str_of};
+use super::{Outcome, fixed, local, metered, pay, receiver, rounded, str_of};
 use crate::function::Function;
 use crate::function::Param::{Any, Int, Object as Typed, Str};
 use crate::object::{Member, Object, Thing};
@@ -84,7 +84,10 @@ static TIME_METHODS: &[Function] = &[
     fixed("UnixMicro", &[], |args| Ok(Value::Int64(thousandth(args, 1_000)?))),
     // Beyond the years a duration reaches the number wraps around, as it does in Go.
     fixed("UnixNano", &[], |args| Ok(Value::Int64(thousandth(args, 1)?))),
-    fixed("Format", &[Str], |args| Ok(receiver(args, 0)?.format(str_of(&args[1])).into())),
+    metered("Format", &[Str], None, |context, args| {
+        pay(context, str_of(&args[1]))?;
+        Ok(receiver(args, 0)?.format(str_of(&args[1])).into())
+    }),
     fixed("String", &[], |args| Ok(receiver(args, 0)?.to_string().into())),
     fixed("UTC", &[], |args| Ok(time_value(receiver(args, 0)?.clone().told_in(Zone::UTC)))),
     metered("Local", &[], None, |context, args| {
