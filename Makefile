@@ -13,7 +13,7 @@ build: ## release binary at target/release/baton
 	$(CARGO) build --release --locked -p baton
 
 up: build ## a control plane and three simulated clusters on this machine
-	target/release/baton up $(ARGS)
+	target/release/baton up --repo https://git.example.com/fleet/config.git=examples/repo $(ARGS)
 
 test: lint ## format, lints and every test
 	$(CARGO) test --workspace --locked

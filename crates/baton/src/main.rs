@@ -1,9 +1,17 @@
 //! The `baton` command.
 
 mod apiserver;
+mod appset;
+mod connection;
+mod controller;
 mod crds;
+mod crypto;
 mod failure;
+mod http;
 mod lock;
+mod machinery;
+mod print;
+mod repositories;
 mod shutdown;
 mod terminal;
 mod up;
@@ -20,17 +28,18 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// What to log, for example `info` or `baton_apiserver=debug`.
+    /// What to log, such as `info` or `baton_apiserver=debug`.
     #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
     log: String,
 }
 
 const EXAMPLES: &str = "Examples:
-  baton up                                     a control plane and three simulated clusters on this machine
-  baton apiserver --ephemeral --data-dir /tmp/k   only a Kubernetes API, in memory
-  baton crds | kubectl apply --server-side -f -   the CRDs for a cluster of your own
+  baton up                                         a fleet of simulated clusters on this machine
+  baton appset generate -f web.yaml                what an ApplicationSet would make
+  baton controller --kubeconfig ~/.kube/config     the controllers, beside your own cluster
+  baton crds | kubectl apply --server-side -f -    the CRDs for it
 
-Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or lint finding, 20 API error.";
+Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -38,6 +47,10 @@ enum Command {
     Up(up::Arguments),
     /// Serve only the embedded Kubernetes API.
     Apiserver(apiserver::Arguments),
+    /// Run the reconcilers beside a Kubernetes API.
+    Controller(Box<controller::Arguments>),
+    /// ApplicationSets: generate, lint, list, get, create, delete.
+    Appset(appset::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
 }
@@ -61,6 +74,8 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Up(arguments) => run(up::run(arguments)),
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
+        Command::Controller(arguments) => run(controller::run(*arguments)),
+        Command::Appset(arguments) => run(appset::run(arguments)),
         Command::Crds(arguments) => crds::run(&arguments),
     };
     match outcome {

@@ -147,7 +147,8 @@ fn fixed_parts(set: &ApplicationSet, document: &Value, report: &mut Report<'_>) 
     if name.is_empty() && !elsewhere {
         report.error("name", "spec.template.metadata.name", "Applications need a name");
     }
-    if !name.is_empty() && !name.contains("{{") && !elsewhere {
+    if !name.is_empty() && !name.contains("{{") && !elsewhere && !at_most_one(&document["spec"]["generators"])
+    {
         report.warning(
             "fixed-name",
             "spec.template.metadata.name",
@@ -181,6 +182,17 @@ fn fixed_parts(set: &ApplicationSet, document: &Value, report: &mut Report<'_>) 
             "a patch cannot change the project: it is put back to the template's",
         );
     }
+}
+
+/// Whether the generators surely give no more than one set of parameters.
+fn at_most_one(generators: &Value) -> bool {
+    let single = |entry: &Value| {
+        let listed = entry["list"]["elements"].as_array().is_some_and(|elements| elements.len() <= 1)
+            && entry["list"].get("elementsYaml").is_none();
+        (listed || entry["clusters"]["flatList"] == true)
+            && entry.as_object().is_some_and(|entry| entry.len() == 1)
+    };
+    matches!(generators.as_array().map(Vec::as_slice), Some([entry]) if single(entry))
 }
 
 /// Names of rendered Applications.

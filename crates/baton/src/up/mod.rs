@@ -1,5 +1,6 @@
 //! `baton up`: a whole fleet on one machine.
 
+mod demo;
 mod fleet;
 mod objects;
 mod page;
@@ -9,14 +10,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use baton_apiserver::{Cluster, Credentials, Server, serve_with, write_private};
+use baton_controllers::Controller;
 use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::apiserver::Simulation;
+use crate::controller::Flags;
 use crate::failure::Failure;
 use crate::lock::Lock;
+use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
-use crate::terminal;
+use crate::{http, machinery, terminal};
 use fleet::{Member, MemberArgument};
 
 /// What to run.
@@ -46,7 +50,9 @@ pub(crate) struct Arguments {
     /// A member cluster and its labels; may be repeated.
     #[arg(long, value_name = "NAME,LABEL=VALUE…")]
     cluster: Vec<MemberArgument>,
-    /// Start without the sample workload in each member (namespace demo).
+    #[command(flatten)]
+    repositories: RepositoryArguments,
+    /// Start without the sample workload in each member (namespace demo) and without the kind that an example needs.
     #[arg(long)]
     no_demo: bool,
     /// Keep nothing but the kubeconfigs.
@@ -96,6 +102,9 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     let control = home.cluster("control-plane", arguments.api_listen, &arguments.simulation).await?;
     home.write("kubeconfig", &control.server.credentials().kubeconfig(control.server.addr(), "baton"))?;
     objects::install(&control.cluster).await?;
+    if !arguments.no_demo {
+        control.cluster.apply(MANAGER, &demo::placements()).await?;
+    }
     let password = home.admin_password()?;
     control.cluster.apply(MANAGER, &objects::admin_secret(&password)).await?;
 
@@ -117,8 +126,36 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     objects::forget_others(&control.cluster, members).await?;
     home.forget_others(members)?;
 
+    let (controller, beside, webhooks) = controllers(arguments, &control.cluster)?;
     announce(&home, web_address, &control.server, members);
-    Ok(page::serve(web, page::text(&home.shown("kubeconfig"), members)).await)
+    let router = page::router(page::text(&home.shown("kubeconfig"), members), beside);
+    tokio::select! {
+        ended = controller.run(std::future::pending()) => {
+            Err(Failure::failed(ended.err().map_or_else(|| "the controller ended".to_owned(), |error| error.to_string())))
+        }
+        ended = http::serve(web, router) => match ended {},
+        () = webhooks => Err(Failure::failed("the webhook workers ended")),
+    }
+}
+
+/// The controllers, which speak to the control plane without a socket; what they serve; and their webhooks' work.
+fn controllers(
+    arguments: &Arguments,
+    control: &Cluster,
+) -> Result<(Controller, axum::Router, impl Future<Output = ()> + use<>), Failure> {
+    let settings = Flags::default().settings(NAMESPACE)?;
+    // This is the owner's own machine: paths on it may be named by any ApplicationSet.
+    let repositories = baton_source::Settings {
+        allow_local: true,
+        ..arguments.repositories.settings(arguments.data_dir.join("repositories"))
+    };
+    let generators = machinery::generators(&settings, repositories)?;
+    let client = kube::Client::new(control.service(), NAMESPACE);
+    let workers = settings.webhook_parallelism;
+    let controller =
+        Controller::new(client, settings, generators).map_err(|error| Failure::failed(error.to_string()))?;
+    let (webhooks, work) = machinery::webhook_endpoint(&controller, workers);
+    Ok((controller, webhooks, work))
 }
 
 fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {

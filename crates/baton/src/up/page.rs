@@ -1,48 +1,38 @@
-//! The page on `--listen`: health for scripts, first steps for people.
+//! What is served on `--listen`: health for scripts, first steps for people, the demo hosts of the examples, and what
+//! the controllers serve.
 
-use std::convert::Infallible;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
 
-use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-
+use super::demo;
 use super::fleet::Member;
 
-/// Answers until dropped.
-pub(crate) async fn serve(listener: TcpListener, text: String) -> Infallible {
-    let text = Bytes::from(text);
-    loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        let text = text.clone();
-        tokio::spawn(async move {
-            let service = service_fn(move |request: Request<Incoming>| {
-                let answer = answer(request.uri().path(), text.clone());
-                async move { Ok::<_, Infallible>(answer) }
-            });
-            let _ = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(std::time::Duration::from_secs(15))
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
+/// Pages for people, and whatever else `beside` serves.
+pub(crate) fn router(text: String, beside: Router) -> Router {
+    let text = bytes::Bytes::from(text);
+    let page = move || std::future::ready(plain(text.clone()));
+    let healthy = || std::future::ready(plain("ok\n".into()));
+    Router::new()
+        .route("/", get(page))
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(healthy))
+        .route(&format!("{}{{*path}}", demo::PREFIX), axum::routing::any(demonstrate))
+        .merge(beside)
+        .fallback(|| std::future::ready((StatusCode::NOT_FOUND, plain("not found\n".into()))))
 }
 
-fn answer(path: &str, text: Bytes) -> Response<Full<Bytes>> {
-    let (status, body) = match path {
-        "/healthz" | "/readyz" => (StatusCode::OK, Bytes::from_static(b"ok\n")),
-        "/" => (StatusCode::OK, text),
-        _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"not found\n")),
-    };
-    let mut response = Response::new(Full::new(body));
-    *response.status_mut() = status;
+async fn demonstrate(request: Request) -> Response {
+    demo::answer(request.method(), request.uri().path())
+}
+
+fn plain(body: bytes::Bytes) -> Response {
+    let mut response = body.into_response();
     let headers = response.headers_mut();
-    headers.insert("content-type", http::HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert("x-content-type-options", http::HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
@@ -60,11 +50,23 @@ pub(crate) fn text(kubeconfig: &str, members: &[Member]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+    use tower::ServiceExt as _;
+
     use super::*;
 
-    #[test]
-    fn health_is_ok_and_unknown_paths_are_not_found() {
-        assert_eq!(answer("/healthz", Bytes::new()).status(), StatusCode::OK);
-        assert_eq!(answer("/nothing", Bytes::new()).status(), StatusCode::NOT_FOUND);
+    #[tokio::test]
+    async fn known_paths_are_answered_and_others_are_not_found() {
+        for (path, expected) in [
+            ("/", StatusCode::OK),
+            ("/healthz", StatusCode::OK),
+            ("/demo/gitea/api/v1/version", StatusCode::OK),
+            ("/demo/nothing", StatusCode::NOT_FOUND),
+            ("/nothing", StatusCode::NOT_FOUND),
+        ] {
+            let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
+            let answer = router(String::new(), Router::new()).oneshot(request).await.expect("an answer");
+            assert_eq!(answer.status(), expected, "{path}");
+        }
     }
 }

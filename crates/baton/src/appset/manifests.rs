@@ -1,0 +1,69 @@
+//! Reading manifests from files, directories and standard input.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Largest file that is read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A text and what to call it in messages.
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The texts of the files; `-` is standard input, a directory is its YAML and JSON files by name.
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Manifest>, Failure> {
+    let mut manifests = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            let text = text_of(std::io::stdin().lock(), "standard input")?;
+            manifests.push(Manifest { name: "standard input".to_owned(), text });
+        } else if path.is_dir() {
+            let files = files_in(path)?;
+            if files.is_empty() {
+                return Err(Failure::usage(format!("{} holds no .yaml, .yml or .json file", path.display())));
+            }
+            for file in files {
+                manifests.push(file_text(&file)?);
+            }
+        } else {
+            manifests.push(file_text(path)?);
+        }
+    }
+    Ok(manifests)
+}
+
+fn file_text(path: &Path) -> Result<Manifest, Failure> {
+    let name = path.display().to_string();
+    let file =
+        std::fs::File::open(path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    Ok(Manifest { text: text_of(file, &name)?, name })
+}
+
+fn text_of(from: impl std::io::Read, name: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    from.take(MOST_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::usage(format!("{name} is longer than {} MiB", MOST_BYTES >> 20)));
+    }
+    Ok(text)
+}
+
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let cannot = |error| Failure::usage(format!("cannot read {}: {error}", directory.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let known = path.extension().is_some_and(|kind| kind == "yaml" || kind == "yml" || kind == "json");
+        if known && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,367 @@
+//! `list`, `get`, `create`, `delete`: ApplicationSets in a cluster.
+
+use std::path::PathBuf;
+
+use baton_api::ApplicationSet;
+use clap::Args;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::core::{ApiResource, DynamicObject};
+use serde_json::Value;
+
+use super::manifests;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::print::{self, Form};
+use crate::terminal;
+
+/// Who the fields of an upsert belong to.
+const MANAGER: &str = "baton-cli";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton appset list
+  baton appset list --all-namespaces -o wide
+  baton appset list -l team=web -o name")]
+pub(crate) struct List {
+    #[command(flatten)]
+    connection: Connection,
+    /// In every namespace.
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Only sets with these labels.
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    /// How to print them.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl List {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let client = self.connection.client().await?;
+        let api: Api<DynamicObject> = if self.all_namespaces {
+            Api::all_with(client, &kind())
+        } else {
+            Api::namespaced_with(client, &self.connection.namespace, &kind())
+        };
+        let parameters = ListParams { label_selector: self.selector, ..ListParams::default() };
+        let mut sets = Vec::new();
+        for set in api.list(&parameters).await? {
+            sets.push(whole(&set)?);
+        }
+        sets.sort_by_key(|set| (text(set, "/metadata/namespace"), text(set, "/metadata/name")));
+        if sets.is_empty() && self.output.is_none() {
+            let place = if self.all_namespaces {
+                "any namespace".to_owned()
+            } else {
+                format!("namespace {}", self.connection.namespace)
+            };
+            terminal::remark(&format!("No ApplicationSets in {place}."));
+            return Ok(());
+        }
+        show(&sets, self.output, false)
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton appset get web
+  baton appset get web -o yaml")]
+pub(crate) struct Get {
+    /// Its name.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print it.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl Get {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let set = whole(&self.connection.sets().await?.get(&self.name).await?)?;
+        match self.output {
+            None => print::out(&described(&set)),
+            output => show(&[set], output, true),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton appset create -f web.yaml
+  baton appset create -f sets/ --upsert
+  cat web.yaml | baton appset create -f - --dry-run -o yaml")]
+pub(crate) struct Create {
+    /// Files or directories with ApplicationSets; - is standard input.
+    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Change sets that exist already.
+    #[arg(long)]
+    upsert: bool,
+    /// Let the server check it, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print them.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl Create {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let sets = self.sets()?;
+        let client = self.connection.client().await?;
+        let mut made = Vec::new();
+        for set in &sets {
+            let name = set.metadata.name.clone().unwrap_or_default();
+            let namespace = set.metadata.namespace.as_deref().unwrap_or(&self.connection.namespace);
+            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind());
+            let (object, verb) = if self.upsert {
+                let parameters = PatchParams { dry_run: self.dry_run, ..PatchParams::apply(MANAGER).force() };
+                (api.patch(&name, &parameters, &Patch::Apply(set)).await?, "applied")
+            } else {
+                let parameters =
+                    PostParams { dry_run: self.dry_run, field_manager: Some(MANAGER.to_owned()) };
+                (api.create(&parameters, set).await?, "created")
+            };
+            if self.output.is_none() {
+                let dry = if self.dry_run { " (dry run)" } else { "" };
+                print::out(&format!("applicationset.argoproj.io/{name} {verb}{dry}\n"))?;
+            }
+            made.push(whole(&object)?);
+        }
+        match self.output {
+            None => Ok(()),
+            output => show(&made, output, made.len() == 1),
+        }
+    }
+
+    /// All are read and judged before the first is written.
+    fn sets(&self) -> Result<Vec<DynamicObject>, Failure> {
+        let mut sets = Vec::new();
+        for manifest in manifests::read(&self.files)? {
+            let documents = baton_grammar::yaml::documents(&manifest.text)
+                .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
+            for document in documents.into_iter().filter(|document| !document.is_null()) {
+                if document["kind"] != "ApplicationSet" {
+                    return Err(Failure::usage(format!(
+                        "{}: found kind {}, expected ApplicationSet",
+                        manifest.name, document["kind"]
+                    )));
+                }
+                serde_json::from_value::<ApplicationSet>(document.clone()).map_err(|error| {
+                    Failure::usage(format!("{}: not an ApplicationSet: {error}", manifest.name))
+                })?;
+                let set: DynamicObject = serde_json::from_value(document)
+                    .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
+                if set.metadata.name.as_deref().unwrap_or_default().is_empty() {
+                    return Err(Failure::usage(format!(
+                        "{}: an ApplicationSet has no metadata.name",
+                        manifest.name
+                    )));
+                }
+                sets.push(set);
+            }
+        }
+        if sets.is_empty() {
+            return Err(Failure::usage("no ApplicationSet in the files given"));
+        }
+        Ok(sets)
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Deleting a set deletes its Applications, and what they deployed, unless their policy says \
+otherwise;
+--keep-applications leaves the Applications as they are, without an owner.
+
+Examples:
+  baton appset delete web
+  baton appset delete web --keep-applications
+  baton appset delete web api --yes"
+)]
+pub(crate) struct Delete {
+    /// Their names.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Leave the Applications.
+    #[arg(long)]
+    keep_applications: bool,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Delete {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let api = self.connection.sets().await?;
+        let mut counts = Vec::new();
+        for name in &self.names {
+            let set = whole(&api.get(name).await?)?;
+            counts.push(set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default());
+        }
+        if !self.yes && !self.confirmed(&counts)? {
+            return Err(Failure::waiting("nothing was deleted"));
+        }
+        let policy =
+            if self.keep_applications { PropagationPolicy::Orphan } else { PropagationPolicy::Background };
+        let parameters = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+        for name in &self.names {
+            api.delete(name, &parameters).await?;
+            print::out(&format!("applicationset.argoproj.io/{name} deleted\n"))?;
+        }
+        Ok(())
+    }
+
+    fn confirmed(&self, counts: &[i64]) -> Result<bool, Failure> {
+        use std::io::IsTerminal as _;
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::usage("deleting asks first, and there is no terminal to ask on: add --yes"));
+        }
+        for (name, count) in self.names.iter().zip(counts) {
+            let fate = if self.keep_applications { "stay" } else { "go with it" };
+            terminal::remark(&format!("{name}: {count} Applications {fate}"));
+        }
+        terminal::remark("Delete? [y/N]");
+        let mut answer = String::new();
+        std::io::stdin()
+            .read_line(&mut answer)
+            .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+impl Connection {
+    async fn sets(&self) -> Result<Api<DynamicObject>, Failure> {
+        Ok(Api::namespaced_with(self.client().await?, &self.namespace, &kind()))
+    }
+}
+
+fn kind() -> ApiResource {
+    ApiResource::erase::<ApplicationSet>(&())
+}
+
+fn whole(object: &DynamicObject) -> Result<Value, Failure> {
+    serde_json::to_value(object).map_err(|error| Failure::failed(error.to_string()))
+}
+
+fn text(object: &Value, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn show(sets: &[Value], form: Option<Form>, single: bool) -> Result<(), Failure> {
+    print::out(&match form {
+        Some(Form::Yaml) => print::yaml(sets)?,
+        Some(Form::Json) => print::json(sets, single)?,
+        Some(Form::Name) => sets
+            .iter()
+            .map(|set| format!("applicationset.argoproj.io/{}\n", text(set, "/metadata/name")))
+            .collect(),
+        Some(Form::Wide) => table(sets, true),
+        None => table(sets, false),
+    })
+}
+
+fn table(sets: &[Value], wide: bool) -> String {
+    let mut headings = vec!["NAMESPACE", "NAME", "HEALTH", "APPS", "STRATEGY", "CONDITION"];
+    if wide {
+        headings.extend(["GENERATORS", "PROJECT", "MESSAGE"]);
+    }
+    let rows: Vec<Vec<String>> = sets
+        .iter()
+        .map(|set| {
+            let strategy = text(set, "/spec/strategy/type");
+            let (condition, message) = standing(set);
+            let mut row = vec![
+                text(set, "/metadata/namespace"),
+                text(set, "/metadata/name"),
+                or(text(set, "/status/health/status"), "-"),
+                set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default().to_string(),
+                or(strategy, "AllAtOnce"),
+                condition,
+            ];
+            if wide {
+                row.extend([generators(set), text(set, "/spec/template/spec/project"), message]);
+            }
+            row
+        })
+        .collect();
+    print::table(&headings, &rows)
+}
+
+fn or(text: String, otherwise: &str) -> String {
+    if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+fn generators(set: &Value) -> String {
+    let entries = set.pointer("/spec/generators").and_then(Value::as_array);
+    let kinds: Vec<&str> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .flat_map(|entry| entry.keys().map(String::as_str))
+        .filter(|key| !matches!(*key, "selector" | "deploymentStrategy"))
+        .collect();
+    kinds.join(",")
+}
+
+/// The condition a person should know first, and its message.
+fn standing(set: &Value) -> (String, String) {
+    let conditions = set.pointer("/status/conditions").and_then(Value::as_array);
+    let holds = |kind: &str, status: &str| {
+        conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == kind && condition["status"] == status)
+    };
+    let first = holds("ErrorOccurred", "True")
+        .or_else(|| holds("InvalidRolloutConfig", "True"))
+        .or_else(|| holds("RolloutProgressing", "True"))
+        .or_else(|| holds("ResourcesUpToDate", "True"));
+    match first {
+        Some(condition) => (text(condition, "/type"), text(condition, "/message").replace('\n', " ")),
+        None => ("-".to_owned(), String::new()),
+    }
+}
+
+fn described(set: &Value) -> String {
+    let (condition, message) = standing(set);
+    let mut out = String::new();
+    for (label, value) in [
+        ("Name", format!("{}/{}", text(set, "/metadata/namespace"), text(set, "/metadata/name"))),
+        ("Project", text(set, "/spec/template/spec/project")),
+        ("Generators", generators(set)),
+        ("Strategy", or(text(set, "/spec/strategy/type"), "AllAtOnce")),
+        ("Health", or(text(set, "/status/health/status"), "Unknown")),
+        ("Condition", if message.is_empty() { condition } else { format!("{condition}: {message}") }),
+    ] {
+        out.push_str(&format!("{:<12}{value}\n", format!("{label}:")));
+    }
+    let resources = set.pointer("/status/resources").and_then(Value::as_array);
+    let rows: Vec<Vec<String>> = resources
+        .into_iter()
+        .flatten()
+        .map(|resource| {
+            vec![
+                text(resource, "/name"),
+                or(text(resource, "/status"), "Unknown"),
+                or(text(resource, "/health/status"), "Unknown"),
+            ]
+        })
+        .collect();
+    out.push_str(&format!(
+        "{:<12}{}\n",
+        "Apps:",
+        set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default()
+    ));
+    if !rows.is_empty() {
+        out.push('\n');
+        out.push_str(&print::table(&["APPLICATION", "SYNC", "HEALTH"], &rows));
+    }
+    out
+}

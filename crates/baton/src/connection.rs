@@ -1,0 +1,55 @@
+//! Which cluster a command talks to.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::failure::Failure;
+
+/// The cluster and namespace to use.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Connection {
+    /// Kubeconfig of the control plane; without it $KUBECONFIG, ~/.kube/config or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Namespace of Argo CD's objects.
+    #[arg(short, long, default_value = "argocd", value_name = "NAMESPACE")]
+    pub(crate) namespace: String,
+}
+
+impl Connection {
+    /// A client for that cluster. Nothing is asked of it yet.
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        crate::crypto::install();
+        let config = self.config().await?;
+        Client::try_from(config).map_err(|error| Failure::api(format!("cannot make a client: {error}")))
+    }
+
+    async fn config(&self) -> Result<Config, Failure> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let config = match &self.kubeconfig {
+            Some(path) => {
+                let kubeconfig = Kubeconfig::read_from(path)
+                    .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+                Config::from_custom_kubeconfig(kubeconfig, &options)
+                    .await
+                    .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+            }
+            None if self.context.is_some() => Config::from_kubeconfig(&options)
+                .await
+                .map_err(|error| Failure::usage(format!("no usable kubeconfig: {error}"))),
+            None => Config::infer().await.map_err(|error| {
+                Failure::usage(format!("no cluster to talk to: {error}; name a kubeconfig with --kubeconfig"))
+            }),
+        };
+        config.map(|mut config| {
+            config.connect_timeout = Some(std::time::Duration::from_secs(10));
+            config
+        })
+    }
+}

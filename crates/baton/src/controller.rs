@@ -1,0 +1,241 @@
+//! `baton controller`: the reconcilers, beside a Kubernetes API.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use baton_controllers::{Controller, Settings};
+use clap::{Args, ValueEnum};
+use tokio::net::TcpListener;
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::repositories::RepositoryArguments;
+use crate::shutdown::Shutdown;
+use crate::{http, machinery, terminal};
+
+/// Prefix of the variables of Argo CD's controller.
+const PREFIX: &str = "ARGOCD_APPLICATIONSET_CONTROLLER_";
+
+/// What to run.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Flags and ARGOCD_APPLICATIONSET_CONTROLLER_* variables of Argo CD's ApplicationSet controller \
+are read as they are; a flag wins over its variable.
+
+Examples:
+  baton controller --kubeconfig .baton/kubeconfig
+  baton controller --policy create-update --metrics-listen 127.0.0.1:9100
+  baton controller --repo https://git.example.com/fleet/config.git=../config"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+    /// Which controllers to run.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "applicationset", value_name = "NAME")]
+    controllers: Vec<ControllerName>,
+    /// Address of /metrics, /healthz and /readyz; nothing is served without it.
+    #[arg(long, alias = "metrics-addr", value_name = "ADDR")]
+    metrics_listen: Option<SocketAddr>,
+    /// Address of /api/webhook; nothing is served without it.
+    #[arg(long, alias = "webhook-addr", value_name = "ADDR")]
+    webhook_listen: Option<SocketAddr>,
+    /// Where copies of repositories are kept; without it a directory that goes with the process.
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+    #[command(flatten)]
+    repositories: RepositoryArguments,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ControllerName {
+    Applicationset,
+}
+
+/// Argo CD's flags. Each stands for the variable of the same meaning, so both are read in one place.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of Argo CD's ApplicationSet controller")]
+pub(crate) struct Flags {
+    /// Namespaces of ApplicationSets beside Argo CD's own: globs, or regular expressions between slashes.
+    #[arg(long, value_name = "PATTERNS")]
+    applicationset_namespaces: Option<String>,
+    /// What may be done to Applications: sync, create-only, create-update or create-delete.
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Let a set choose its own policy; the default is yes where --policy is not given.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    enable_policy_override: Option<String>,
+    /// Let the API check every write, and make none.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    dry_run: Option<String>,
+    /// Roll out step by step where a set asks for it.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    enable_progressive_syncs: Option<String>,
+    /// Match files of git generators with doublestar globs.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    enable_new_git_file_globbing: Option<String>,
+    /// How many sets are worked on at once.
+    #[arg(long, value_name = "N")]
+    concurrent_reconciliations: Option<String>,
+    /// How many Applications of one set are written at once.
+    #[arg(long, value_name = "N")]
+    concurrent_application_updates: Option<String>,
+    /// How many Applications are listed in a set's status; 0 is all.
+    #[arg(long, value_name = "N")]
+    max_resources_status_count: Option<String>,
+    /// How often every set is looked at anew.
+    #[arg(long, value_name = "DURATION")]
+    cache_sync_period: Option<String>,
+    /// Annotations of Applications that are left alone.
+    #[arg(long, value_name = "KEYS")]
+    preserved_annotations: Option<String>,
+    /// Labels of Applications that are left alone.
+    #[arg(long, value_name = "KEYS")]
+    preserved_labels: Option<String>,
+    /// Labels of ApplicationSets shown in a metric.
+    #[arg(long, value_name = "KEYS")]
+    metrics_applicationset_labels: Option<String>,
+    /// Whether source code hosts may be asked.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    enable_scm_providers: Option<String>,
+    /// Custom URLs of source code hosts that may be asked.
+    #[arg(long, value_name = "URLS")]
+    allowed_scm_providers: Option<String>,
+    /// Certificates to trust source code hosts by.
+    #[arg(long, value_name = "FILE")]
+    scm_root_ca_path: Option<String>,
+    /// Proxy to source code hosts.
+    #[arg(long, value_name = "URL")]
+    scm_proxy_url: Option<String>,
+    /// Hosts that are asked without the proxy.
+    #[arg(long, value_name = "HOSTS")]
+    scm_no_proxy: Option<String>,
+    /// Use a Secret as a token only if its label says that it is one.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    token_ref_strict_mode: Option<String>,
+    /// Count requests to GitHub.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    enable_github_api_metrics: Option<String>,
+    /// How many webhooks are handled at once.
+    #[arg(long, value_name = "N")]
+    webhook_parallelism_limit: Option<String>,
+}
+
+impl Flags {
+    /// Argo CD's defaults, changed by the environment and then by the flags.
+    pub(crate) fn settings(&self, namespace: &str) -> Result<Settings, Failure> {
+        let given = self.given();
+        let flag = |name: &str| {
+            let short = name.strip_prefix(PREFIX)?;
+            given.iter().find(|(variable, _)| *variable == short).and_then(|(_, value)| (*value).clone())
+        };
+        Settings::from_environment(namespace, |name| flag(name).or_else(|| std::env::var(name).ok())).map_err(
+            |error| {
+                // The words of a flag for a flag, those of a variable for a variable.
+                let text = error.to_string();
+                let flagged = text.split_once('=').and_then(|(name, rest)| flag(name).map(|_| (name, rest)));
+                Failure::usage(match flagged {
+                    Some((name, rest)) => format!("{}={rest}", spelled(name)),
+                    None => text,
+                })
+            },
+        )
+    }
+
+    /// The variable a flag stands for.
+    fn given(&self) -> [(&'static str, &Option<String>); 21] {
+        [
+            ("NAMESPACES", &self.applicationset_namespaces),
+            ("POLICY", &self.policy),
+            ("ENABLE_POLICY_OVERRIDE", &self.enable_policy_override),
+            ("DRY_RUN", &self.dry_run),
+            ("ENABLE_PROGRESSIVE_SYNCS", &self.enable_progressive_syncs),
+            ("ENABLE_NEW_GIT_FILE_GLOBBING", &self.enable_new_git_file_globbing),
+            ("CONCURRENT_RECONCILIATIONS", &self.concurrent_reconciliations),
+            ("CONCURRENT_APPLICATION_UPDATES", &self.concurrent_application_updates),
+            ("MAX_RESOURCES_STATUS_COUNT", &self.max_resources_status_count),
+            ("CACHE_SYNC_PERIOD", &self.cache_sync_period),
+            ("GLOBAL_PRESERVED_ANNOTATIONS", &self.preserved_annotations),
+            ("GLOBAL_PRESERVED_LABELS", &self.preserved_labels),
+            ("METRICS_APPLICATIONSET_LABELS", &self.metrics_applicationset_labels),
+            ("ENABLE_SCM_PROVIDERS", &self.enable_scm_providers),
+            ("ALLOWED_SCM_PROVIDERS", &self.allowed_scm_providers),
+            ("SCM_ROOT_CA_PATH", &self.scm_root_ca_path),
+            ("SCM_PROXY_URL", &self.scm_proxy_url),
+            ("SCM_NO_PROXY", &self.scm_no_proxy),
+            ("TOKENREF_STRICT_MODE", &self.token_ref_strict_mode),
+            ("ENABLE_GITHUB_API_METRICS", &self.enable_github_api_metrics),
+            ("WEBHOOK_PARALLELISM_LIMIT", &self.webhook_parallelism_limit),
+        ]
+    }
+}
+
+/// A variable's name as its flag is written.
+fn spelled(variable: &str) -> String {
+    let short = variable.strip_prefix(PREFIX).unwrap_or(variable);
+    let name = match short {
+        "NAMESPACES" => "applicationset-namespaces".to_owned(),
+        "TOKENREF_STRICT_MODE" => "token-ref-strict-mode".to_owned(),
+        short => short.strip_prefix("GLOBAL_").unwrap_or(short).to_lowercase().replace('_', "-"),
+    };
+    format!("--{name}")
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let settings = arguments.flags.settings(&arguments.connection.namespace)?;
+    let scratch = match &arguments.cache_dir {
+        Some(_) => None,
+        None => Some(
+            tempfile::tempdir()
+                .map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?,
+        ),
+    };
+    let cache = match (&arguments.cache_dir, &scratch) {
+        (Some(directory), _) => directory.clone(),
+        (None, Some(scratch)) => scratch.path().to_owned(),
+        (None, None) => return Err(Failure::failed("no place for copies of repositories")),
+    };
+    let generators = machinery::generators(&settings, arguments.repositories.settings(cache))?;
+    let client = arguments.connection.client().await?;
+    let namespace = settings.namespace.clone();
+    let workers = settings.webhook_parallelism;
+    let controller =
+        Controller::new(client, settings, generators).map_err(|error| Failure::usage(error.to_string()))?;
+    let metrics = listen(arguments.metrics_listen).await?;
+    let webhooks = listen(arguments.webhook_listen).await?;
+    let (webhook_router, webhook_work) = machinery::webhook_endpoint(&controller, workers);
+
+    let mut shutdown = Shutdown::listen();
+    terminal::remark(&format!(
+        "Watching ApplicationSets (Argo CD's namespace: {namespace}). Press Ctrl-C to stop."
+    ));
+    tokio::select! {
+        ended = controller.run(shutdown.asked()) => ended.map_err(|error| Failure::failed(error.to_string()))?,
+        ended = serve(metrics, controller.router()) => match ended {},
+        ended = serve(webhooks, webhook_router) => match ended {},
+        () = webhook_work => {}
+    }
+    terminal::remark("Stopped.");
+    Ok(())
+}
+
+async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    match TcpListener::bind(address).await {
+        Ok(listener) => {
+            let bound = listener.local_addr().unwrap_or(address);
+            terminal::remark(&format!("Listening on http://{bound}"));
+            Ok(Some(listener))
+        }
+        Err(error) => Err(Failure::failed(format!("cannot listen on {address}: {error}"))),
+    }
+}
+
+async fn serve(listener: Option<TcpListener>, router: axum::Router) -> Infallible {
+    match listener {
+        Some(listener) => http::serve(listener, router).await,
+        None => std::future::pending().await,
+    }
+}
