@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_api::generators::ClusterDecisionGenerator;
 use baton_api::names::{IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
 use baton_render::{Engine, Params};
-use baton_template::{Map, Value};
+use baton_template::{List, Map, Value};
 use serde_json::Value as Json;
 
 use crate::outside::Outside;
@@ -158,7 +158,7 @@ fn print(value: &Json) -> String {
 fn typed(value: &Json) -> Value {
     match value {
         Json::Number(number) if number.is_i64() => number.as_i64().map_or(Value::Nil, Value::Int),
-        Json::Array(items) => Value::List(baton_template::List::new(items.iter().map(typed))),
+        Json::Array(items) => Value::List(List::new(items.iter().map(typed))),
         Json::Object(entries) => {
             Value::Map(Map::new(entries.iter().map(|(key, value)| (key.as_str().into(), typed(value)))))
         }

@@ -1,5 +1,7 @@
 //! The git generator: directories or files of a repository.
 
+use std::collections::BTreeSet;
+
 use baton_api::generators::{GitGenerator, GitPath};
 use baton_api::names::DEFAULT_PROJECT;
 use baton_api::names::application_set::REFRESH;
@@ -88,7 +90,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
             .tree(&git.repo_url, access, commit)
             .await
             .map_err(|error| from_git(format!("error retrieving Git files: {error}")))?;
-        let mut paths = std::collections::BTreeSet::new();
+        let mut paths = BTreeSet::new();
         for (excluded, pattern) in in_order(&git.files) {
             let found = if self.settings.new_git_file_globbing {
                 tree.files_like_doublestar(pattern)
@@ -116,7 +118,7 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
                 of_file(path, content, git, &self.engine, &mut values, &self.budget).map_err(|message| {
                     from_git(format!(
                         "unable to process file '{path}' from repository '{}': {message}",
-                        git.repo_url
+                        without_user(&git.repo_url)
                     ))
                 })?;
             sets.extend(of_file);
@@ -128,6 +130,16 @@ impl<W: World, O: Outside> Pass<'_, W, O> {
 
 fn from_git(message: String) -> String {
     format!("error generating params from git: {message}")
+}
+
+/// A URL without the user and password it may hold.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = rest.split('/').next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://{}", &rest[user.len() + 1..]),
+        None => url.to_owned(),
+    }
 }
 
 /// What is taken, then what is left out of it: the order in the set does not matter.
@@ -311,6 +323,19 @@ mod tests {
             placed(&root, "", &Engine::Fast).contains("path:. path.basename:. path.basenameNormalized: ")
         );
         assert!(placed(&root, "", &Engine::Fast).contains("path[0]:."));
+    }
+
+    #[test]
+    fn passwords_in_urls_are_not_told() {
+        for (url, shown) in [
+            ("https://a.b/c@d.git", "https://a.b/c@d.git"),
+            ("https://me:hunter2@a.b/c.git", "https://a.b/c.git"),
+            ("https://me:hunter@2@a.b/c.git", "https://a.b/c.git"),
+            ("https://me:hunter2@", "https://"),
+            ("git@a.b:c.git", "git@a.b:c.git"),
+        ] {
+            assert_eq!(without_user(url), shown);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::ApplicationSet;
-use baton_api::generators::Generator;
+use baton_api::generators::{ClusterGenerator, Generator};
 use baton_grammar::labels::Selector;
 use baton_render::{Engine, Params};
 use baton_source::{Access, Commit, RepositorySecret, Trust};
@@ -143,10 +143,7 @@ impl<'a, W: World, O: Outside> Pass<'a, W, O> {
         paid.map_err(|message| Fault::at(place, message))
     }
 
-    async fn registered_clusters(
-        &self,
-        generator: &baton_api::generators::ClusterGenerator,
-    ) -> Result<Vec<Params>, String> {
+    async fn registered_clusters(&self, generator: &ClusterGenerator) -> Result<Vec<Params>, String> {
         let question = clusters::question(generator)?;
         self.reads().add_clusters(&question);
         let secrets = self.clusters().await?;
