@@ -8,6 +8,9 @@ const BYTES_PER_STEP: u64 = 256;
 /// Memory a value in a list or a map takes, with its share of the container.
 const BYTES_PER_VALUE: usize = 128;
 
+/// Memory another reference to such a value takes.
+const BYTES_PER_COPY: usize = 32;
+
 /// Nesting of values that are walked: printed, compared, copied, written. Only values built to exhaust the stack
 /// are deeper.
 pub(crate) const MAX_DEPTH: usize = 200;
@@ -43,6 +46,11 @@ impl Budget {
     #[inline]
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), String> {
         self.pay(count as u64 / BYTES_PER_STEP)
+    }
+
+    /// Pays for values put into a further list as they are, or only passed by.
+    pub(crate) fn copies(&mut self, count: usize) -> Result<(), String> {
+        self.pay(1 + count.saturating_mul(BYTES_PER_COPY) as u64 / BYTES_PER_STEP)
     }
 
     /// Pays for values made or looked at.

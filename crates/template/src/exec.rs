@@ -221,6 +221,7 @@ impl<'a> Exec<'a> {
                 }
             }
             Some(Value::Map(map)) => {
+                self.budget.copies(map.len()).map_err(|error| self.fail(error))?;
                 for (key, item) in map.snapshot() {
                     ran = true;
                     let item = Held { value: Some(item), boxed: !map.strings };

@@ -7,17 +7,17 @@ use regex::Regex;
 
 /// The text as a double-quoted Go literal (`%q`).
 pub(crate) fn quoted(text: &str) -> String {
-    literal(text, '"', is_printable)
+    literal(text, '"', false)
 }
 
 /// The text as a double-quoted literal of ASCII characters (`%+q`).
 pub(crate) fn quoted_ascii(text: &str) -> String {
-    literal(text, '"', |c| c.is_ascii() && is_printable(c))
+    literal(text, '"', true)
 }
 
 /// A character as a Go literal, of ASCII characters if asked to.
 pub(crate) fn quoted_char(c: char, ascii: bool) -> String {
-    literal(c.encode_utf8(&mut [0; 4]), '\'', |c| is_printable(c) && (c.is_ascii() || !ascii))
+    literal(c.encode_utf8(&mut [0; 4]), '\'', ascii)
 }
 
 /// Whether the text can stand between backquotes as it is.
@@ -27,24 +27,28 @@ pub(crate) fn can_be_raw(text: &str) -> bool {
 
 /// Whether Go prints the character as it is: letters, marks, numbers, punctuation, symbols and the blank.
 pub(crate) fn is_printable(c: char) -> bool {
-    static PRINTABLE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").expect("the expression is a constant that compiles")
-    });
     match c {
         ' '..='~' => true,
-        '\0'..='\u{a0}' => false,
-        c => PRINTABLE.is_match(c.encode_utf8(&mut [0; 4])),
+        c => !UNPRINTABLE.is_match(c.encode_utf8(&mut [0; 4])),
     }
 }
 
-fn literal(text: &str, quote: char, is_plain: impl Fn(char) -> bool) -> String {
+static UNPRINTABLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]").expect("the expression is a constant that compiles")
+});
+
+fn literal(text: &str, quote: char, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
-    for c in text.chars() {
+    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let searched = if plain { "" } else { text };
+    let mut unprintable = UNPRINTABLE.find_iter(searched).map(|found| found.start()).peekable();
+    for (at, c) in text.char_indices() {
+        let printable = unprintable.next_if_eq(&at).is_none();
         if c == quote || c == '\\' {
             out.push('\\');
             out.push(c);
-        } else if is_plain(c) {
+        } else if printable && (c.is_ascii() || !ascii) {
             out.push(c);
         } else {
             escape(c, &mut out);

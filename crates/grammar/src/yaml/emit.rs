@@ -420,11 +420,10 @@ fn sorted<T: Clone>(entries: Vec<(&String, T)>) -> Vec<(&String, T)> {
 }
 
 fn compared(left: &str, right: &str) -> Ordering {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let Some(at) = left.iter().zip(&right).position(|(left, right)| left != right) else {
+    let pairs = left.char_indices().zip(right.chars());
+    let Some(((at, first), second)) = pairs.into_iter().find(|((_, left), right)| left != right) else {
         return left.len().cmp(&right.len());
     };
-    let (first, second) = (left[at], right[at]);
     match (is_letter(first), is_letter(second)) {
         (true, true) => return first.cmp(&second),
         (false, true) => return Ordering::Less,
@@ -433,16 +432,16 @@ fn compared(left: &str, right: &str) -> Ordering {
     }
     // Zeros after other digits count; zeros in front do not.
     let inside = (first == '0' || second == '0')
-        && left[..at].iter().rev().take_while(|c| is_digit(**c)).any(|c| *c != '0');
+        && left[..at].chars().rev().take_while(|c| is_digit(*c)).any(|c| c != '0');
     let (left_number, left_length) = number_at(&left[at..], inside);
     let (right_number, right_length) = number_at(&right[at..], inside);
     left_number.cmp(&right_number).then(left_length.cmp(&right_length)).then(first.cmp(&second))
 }
 
-fn number_at(chars: &[char], inside: bool) -> (i64, usize) {
-    let digits = chars.iter().take_while(|c| is_digit(**c));
+fn number_at(text: &str, inside: bool) -> (i64, usize) {
+    let digits = text.chars().take_while(|c| is_digit(*c));
     digits.fold((i64::from(inside), 0), |(number, length), digit| {
-        let value = i64::from(*digit as u32) - i64::from(b'0');
+        let value = i64::from(digit as u32) - i64::from(b'0');
         (number.wrapping_mul(10).wrapping_add(value), length + 1)
     })
 }

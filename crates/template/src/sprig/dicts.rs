@@ -26,19 +26,21 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Value::Map(map))
     }),
     fixed("hasKey", &[Dict, Str], |args| Ok(Value::Bool(map_of(&args[0]).get(str_of(&args[1])).is_some()))),
-    variadic("keys", &[], Dict, |args| {
+    metered("keys", &[], Some(Dict), |context, args| {
+        context.budget.copies(args.iter().map(length).sum())?;
         let keys = args.iter().flat_map(|arg| map_of(arg).snapshot()).map(|(key, _)| key);
         Ok(Value::List(List::strings(keys)))
     }),
-    fixed("values", &[Dict], |args| {
+    metered("values", &[Dict], None, |context, args| {
+        context.budget.copies(length(&args[0]))?;
         Ok(Value::List(List::new(map_of(&args[0]).snapshot().into_iter().map(|(_, value)| value))))
     }),
     variadic("pluck", &[Str], Dict, |args| {
         let key = str_of(&args[0]);
         Ok(Value::List(List::new(args[1..].iter().filter_map(|arg| map_of(arg).get(key)))))
     }),
-    variadic("pick", &[Dict], Str, |args| Ok(chosen(&args[0], &args[1..], true))),
-    variadic("omit", &[Dict], Str, |args| Ok(chosen(&args[0], &args[1..], false))),
+    metered("pick", &[Dict], Some(Str), |context, args| chosen(args, true, context.budget)),
+    metered("omit", &[Dict], Some(Str), |context, args| chosen(args, false, context.budget)),
     variadic("dig", &[], Any, dig),
     metered("merge", &[Dict], Some(Dict), |context, args| merged(args, false, context)),
     metered("mustMerge", &[Dict], Some(Dict), |context, args| merged(args, false, context)),
@@ -64,9 +66,16 @@ fn dict(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     Ok(Value::Map(map))
 }
 
-fn chosen(map: &Value, names: &[Value], wanted: bool) -> Value {
+/// The entries a map has, or has not, under the names after it.
+fn chosen(args: &[Value], wanted: bool, budget: &mut Budget) -> Outcome {
+    let (map, names) = (map_of(&args[0]), &args[1..]);
+    budget.values(map.len().saturating_mul(names.len() + 1))?;
     let named = |key: &str| names.iter().any(|name| str_of(name) == key);
-    Value::Map(Map::new(map_of(map).snapshot().into_iter().filter(|(key, _)| named(key) == wanted)))
+    Ok(Value::Map(Map::new(map.snapshot().into_iter().filter(|(key, _)| named(key) == wanted))))
+}
+
+fn length(map: &Value) -> usize {
+    if let Value::Map(map) = map { map.len() } else { 0 }
 }
 
 /// `dig key… default map`.

@@ -42,9 +42,10 @@ struct Style {
 
 /// The text; inside, what JSON cannot hold; outside, what costs too much.
 fn written(value: &Value, style: Style, budget: &mut Budget) -> Result<Outcome, String> {
-    let mut writer = Writer { style, out: String::new(), most: budget.limits().output };
+    let most = budget.limits().output;
+    let mut writer = Writer { style, out: String::new(), most, budget };
     let outcome = writer.value(value, 0);
-    budget.bytes(writer.out.len())?;
+    writer.budget.bytes(writer.out.len())?;
     match outcome {
         Ok(()) => Ok(Ok(writer.out.into())),
         Err(Refused::Unwritable(message)) => Ok(Err(message)),
@@ -62,13 +63,14 @@ enum Refused {
     TooMuch(String),
 }
 
-struct Writer {
+struct Writer<'b> {
     style: Style,
     out: String,
     most: usize,
+    budget: &'b mut Budget,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Refused> {
         if self.out.len() > self.most {
             return Err(Refused::TooMuch(format!("text is longer than {} bytes", self.most)));
@@ -90,6 +92,7 @@ impl Writer {
             Value::List(list) if list.items().is_empty() => self.out.push_str("[]"),
             Value::Map(map) if map.is_empty() => self.out.push_str("{}"),
             Value::List(list) => {
+                self.budget.copies(list.items().len()).map_err(Refused::TooMuch)?;
                 self.out.push('[');
                 for (index, item) in list.items().iter().enumerate() {
                     self.separate(index, depth + 1);
@@ -99,6 +102,7 @@ impl Writer {
                 self.out.push(']');
             }
             Value::Map(map) => {
+                self.budget.copies(map.len()).map_err(Refused::TooMuch)?;
                 self.out.push('{');
                 for (index, (key, item)) in map.snapshot().iter().enumerate() {
                     self.separate(index, depth + 1);

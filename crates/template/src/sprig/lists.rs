@@ -10,8 +10,8 @@ use crate::print;
 use crate::value::{Items, List, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    metered("list", &[], Some(Any), |_, args| Ok(list(args.iter()))),
-    metered("tuple", &[], Some(Any), |_, args| Ok(list(args.iter()))),
+    metered("list", &[], Some(Any), made),
+    metered("tuple", &[], Some(Any), made),
     metered("append", &[Any, Any], None, push),
     metered("push", &[Any, Any], None, push),
     metered("mustAppend", &[Any, Any], None, push),
@@ -52,9 +52,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     metered("seq", &[], Some(Int), seq),
 ];
 
-fn items<'a>(what: &str, value: &'a Value) -> Result<&'a [Value], String> {
+/// The items of a list, paid for as if all were looked at or copied.
+fn items<'a>(what: &str, value: &'a Value, budget: &mut Budget) -> Result<&'a [Value], String> {
     match value {
-        Value::List(list) => Ok(list.items()),
+        Value::List(list) => {
+            budget.copies(list.items().len())?;
+            Ok(list.items())
+        }
         Value::Nil => Err(format!("Cannot {what} a missing value")),
         other => Err(format!("Cannot {what} type {}", other.kind_name())),
     }
@@ -64,12 +68,17 @@ fn list<'a>(items: impl Iterator<Item = &'a Value>) -> Value {
     Value::List(List::new(items.cloned()))
 }
 
-fn push(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(list(items("push on", &args[0])?.iter().chain([&args[1]])))
+fn made(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    context.budget.values(args.len())?;
+    Ok(list(args.iter()))
 }
 
-fn prepend(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    let items = items("prepend on", &args[0])?;
+fn push(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(list(items("push on", &args[0], context.budget)?.iter().chain([&args[1]])))
+}
+
+fn prepend(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    let items = items("prepend on", &args[0], context.budget)?;
     Ok(list([&args[1]].into_iter().chain(items)))
 }
 
@@ -81,45 +90,45 @@ fn concat(context: &mut Context<'_>, args: &[Value]) -> Outcome {
             Value::Nil => return Err("Cannot concat a missing value as list".to_owned()),
             other => return Err(format!("Cannot concat type {} as list", other.kind_name())),
         };
-        context.budget.values(more.len())?;
+        context.budget.copies(more.len())?;
         all.extend_from_slice(more);
     }
     Ok(Value::List(if all.is_empty() { List::nil(Items::Any) } else { List::new(all) }))
 }
 
-fn first(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(items("find first on", &args[0])?.first().cloned().unwrap_or_default())
+fn first(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(items("find first on", &args[0], context.budget)?.first().cloned().unwrap_or_default())
 }
 
-fn last(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(items("find last on", &args[0])?.last().cloned().unwrap_or_default())
+fn last(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(items("find last on", &args[0], context.budget)?.last().cloned().unwrap_or_default())
 }
 
-fn rest(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(match items("find rest on", &args[0])? {
+fn rest(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(match items("find rest on", &args[0], context.budget)? {
         [] => Value::List(List::nil(Items::Any)),
         [_, rest @ ..] => list(rest.iter()),
     })
 }
 
-fn initial(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(match items("find initial on", &args[0])? {
+fn initial(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(match items("find initial on", &args[0], context.budget)? {
         [] => Value::List(List::nil(Items::Any)),
         [initial @ .., _] => list(initial.iter()),
     })
 }
 
-fn reverse(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(list(items("find reverse on", &args[0])?.iter().rev()))
+fn reverse(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(list(items("find reverse on", &args[0], context.budget)?.iter().rev()))
 }
 
-fn compact(_: &mut Context<'_>, args: &[Value]) -> Outcome {
-    Ok(list(items("compact on", &args[0])?.iter().filter(|item| item.truth())))
+fn compact(context: &mut Context<'_>, args: &[Value]) -> Outcome {
+    Ok(list(items("compact on", &args[0], context.budget)?.iter().filter(|item| item.truth())))
 }
 
 fn uniq(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     let mut unique: Vec<Value> = Vec::new();
-    for item in items("find uniq on", &args[0])? {
+    for item in items("find uniq on", &args[0], context.budget)? {
         if !among(item, &unique, context.budget)? {
             unique.push(item.clone());
         }
@@ -129,7 +138,7 @@ fn uniq(context: &mut Context<'_>, args: &[Value]) -> Outcome {
 
 fn without(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     let mut left: Vec<Value> = Vec::new();
-    for item in items("find without on", &args[0])? {
+    for item in items("find without on", &args[0], context.budget)? {
         if !among(item, &args[1..], context.budget)? {
             left.push(item.clone());
         }
@@ -141,7 +150,7 @@ fn has(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     if matches!(args[1], Value::Nil) {
         return Ok(Value::Bool(false));
     }
-    Ok(Value::Bool(among(&args[0], items("find has on", &args[1])?, context.budget)?))
+    Ok(Value::Bool(among(&args[0], items("find has on", &args[1], context.budget)?, context.budget)?))
 }
 
 fn among(item: &Value, others: &[Value], budget: &mut Budget) -> Result<bool, String> {
@@ -155,7 +164,7 @@ fn among(item: &Value, others: &[Value], budget: &mut Budget) -> Result<bool, St
 }
 
 /// sprig's, which knows lists only and takes text and floats for numbers.
-fn slice(_: &mut Context<'_>, args: &[Value]) -> Outcome {
+fn slice(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     let list = match &args[0] {
         Value::List(list) => list,
         Value::Nil => return Err("list should be type of slice or array but is missing".to_owned()),
@@ -172,13 +181,14 @@ fn slice(_: &mut Context<'_>, args: &[Value]) -> Outcome {
         _ => None,
     };
     let cut = cut.ok_or_else(|| format!("slice index out of bounds: [{start}:{end}] of {length}"))?;
+    context.budget.copies(cut.len())?;
     Ok(Value::List(List::of(list.holds(), cut.into())))
 }
 
 /// Lists of `size` items, the last one of what is left.
 fn chunk(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     let size = int_of(&args[0]);
-    let items = items("chunk", &args[1])?;
+    let items = items("chunk", &args[1], context.budget)?;
     // Go computes how many there are in floats; a size below one is not refused, it fails for want of sense.
     let count = ((items.len() as f64 - 1.0) / size as f64).floor() + 1.0;
     if !count.is_finite() || count < 0.0 {
@@ -207,6 +217,7 @@ pub(super) fn texts(value: &Value, budget: &mut Budget) -> Result<Vec<String>, S
     match value {
         Value::Nil => Ok(Vec::new()),
         Value::List(list) => {
+            budget.values(list.items().len())?;
             let present = list.items().iter().filter(|item| !matches!(item, Value::Nil));
             present.map(|item| print::text(item, budget)).collect()
         }

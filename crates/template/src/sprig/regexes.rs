@@ -129,6 +129,7 @@ fn find_all(context: &mut Context<'_>, args: &[Value], must: Must) -> Outcome {
     let found = regexp.find_all(str_of(&args[1]), limit(&args[2]), &mut work);
     let found = found.map_err(|error| error.to_string())?;
     pay(context, &work)?;
+    context.budget.values(found.len())?;
     Ok(texts(&found))
 }
 
@@ -137,6 +138,7 @@ fn split(context: &mut Context<'_>, args: &[Value], must: Must) -> Outcome {
     let parts = regexp.split(str_of(&args[1]), limit(&args[2]), &mut work);
     let parts = parts.map_err(|error| error.to_string())?;
     pay(context, &work)?;
+    context.budget.values(parts.len())?;
     if int_of(&args[2]) != 0 {
         return Ok(Value::List(List::strings(parts)));
     }
