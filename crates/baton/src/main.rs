@@ -28,7 +28,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// What to log, such as `info` or `baton_apiserver=debug`.
+    /// What to log: `info`, `baton_apiserver=debug` and the like.
     #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
     log: String,
 }
@@ -37,7 +37,6 @@ const EXAMPLES: &str = "Examples:
   baton up                                         a fleet of simulated clusters on this machine
   baton appset generate -f web.yaml                what an ApplicationSet would make
   baton controller --kubeconfig ~/.kube/config     the controllers, beside your own cluster
-  baton crds | kubectl apply --server-side -f -    the CRDs for it
 
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
