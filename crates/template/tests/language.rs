@@ -37,6 +37,11 @@ fn chance_templates_do_what_they_do_in_go() {
 }
 
 #[test]
+fn names_are_made_as_argo_cd_makes_them() {
+    compare(&cases(include_str!("golden/names.jsonl")));
+}
+
+#[test]
 fn yaml_is_written_and_read_as_argo_cd_does() {
     compare(&cases(include_str!("golden/yaml.jsonl")));
 }

@@ -102,7 +102,8 @@ fn dig(args: &[Value]) -> Outcome {
     Ok(value)
 }
 
-fn conversion(value: &Value, wanted: &str) -> String {
+/// Go's complaint about a value of another type than a function asserts.
+pub(super) fn conversion(value: &Value, wanted: &str) -> String {
     let found = if matches!(value, Value::Nil) { "nil" } else { value.type_name() };
     format!("interface conversion: interface {{}} is {found}, not {wanted}")
 }

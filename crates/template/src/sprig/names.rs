@@ -1,5 +1,7 @@
 //! Argo CD's own: texts made fit for names.
 
+use super::dicts::conversion;
+use super::letters::lower_case;
 use super::{Outcome, fixed, str_of, variadic};
 use crate::function::Function;
 use crate::function::Param::{Any, Str};
@@ -13,24 +15,36 @@ pub(super) static FUNCTIONS: &[Function] = &[
 /// A DNS subdomain made of any text: what may not stand in one becomes a dash.
 pub fn normalize(text: &str) -> String {
     let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.');
-    let lower = text.to_lowercase();
+    let lower = lower_case(text);
     let clean: String = lower.chars().map(|c| if allowed(c) { c } else { '-' }).take(253).collect();
     clean.trim_matches(['-', '.']).to_owned()
 }
 
-/// `slugify [max] [smart] name`.
+/// `slugify [max] [smart] name`; whatever stands between these and the name is ignored.
 fn slugify(args: &[Value]) -> Outcome {
-    let (max, smart, name) = match args {
-        [Value::Str(name)] => (50, true, name),
-        [Value::Int(max), Value::Str(name)] => (*max, true, name),
-        [Value::Int(max), Value::Bool(smart), Value::Str(name)] => (*max, *smart, name),
-        _ => return Err("want [max int] [smart bool] name string".to_owned()),
+    let Some((name, options)) = args.split_last() else {
+        return Ok("".into());
     };
-    let max = usize::try_from(max).map_err(|_| format!("max must not be negative, got {max}"))?;
-    Ok(slug(&normalize(name), max, smart).into())
+    let max = match options.first() {
+        None => 50,
+        Some(Value::Int(max)) => *max,
+        Some(other) => return Err(conversion(other, "int")),
+    };
+    let smart = match options.get(1) {
+        None => true,
+        Some(Value::Bool(smart)) => *smart,
+        Some(other) => return Err(conversion(other, "bool")),
+    };
+    let Value::Str(name) = name else {
+        return Err(conversion(name, "string"));
+    };
+    if max < 0 && !smart {
+        return Err(format!("a text cannot be cut to {max} bytes"));
+    }
+    Ok(slug(&normalize(name), usize::try_from(max).unwrap_or(0), smart).into())
 }
 
-/// The text is ASCII: `normalize` made it so.
+/// The text is ASCII: `normalize` made it so. A smart maximum of nothing is none.
 fn slug(text: &str, max: usize, smart: bool) -> String {
     let text = if smart { text } else { &text[..text.len().min(max)] };
     let mut clean = String::with_capacity(text.len());
@@ -41,7 +55,7 @@ fn slug(text: &str, max: usize, smart: bool) -> String {
         }
     }
     let clean = clean.trim_matches('-');
-    if clean.len() <= max {
+    if clean.len() <= max || !smart || max == 0 {
         return clean.to_owned();
     }
     let end = clean[..=max].rfind('-').unwrap_or(max);

@@ -1,6 +1,6 @@
 //! Texts: cut, joined, quoted, indented.
 
-use super::letters::{lower_case, upper, upper_case};
+use super::letters::{self, lower_case, upper_case};
 use super::lists::texts;
 use super::{MAX_TEXT, Outcome, bytes, fixed, int_of, metered, str_of};
 use crate::budget::Budget;
@@ -66,7 +66,7 @@ fn title(text: &str) -> String {
     let mut starts = true;
     for c in text.chars() {
         if starts {
-            out.push(upper(c))
+            out.push(letters::title(c))
         } else {
             out.push(c)
         }
