@@ -22,7 +22,16 @@ impl Template {
         }
         uses.functions
     }
+
+    /// Whether the template calls a function that changes maps in place. Only then can it change the data it is
+    /// executed on; see [`Map::detached`](crate::Map::detached).
+    pub fn changes_maps(&self) -> bool {
+        self.functions().iter().any(|name| CHANGING.contains(name))
+    }
 }
+
+/// Functions that change the first map they are given.
+const CHANGING: [&str; 6] = ["set", "unset", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"];
 
 #[derive(Default)]
 struct Uses {
@@ -87,5 +96,18 @@ mod tests {
         let template = Template::parse("whole", text).expect("a template");
         assert_eq!(template.root_fields(), ["a", "c", "d", "e", "f", "g", "h", "i", "j"]);
         assert_eq!(template.functions(), ["lower", "upper", "index"]);
+    }
+
+    #[test]
+    fn templates_that_change_maps_are_told_from_others() {
+        for (text, changes) in [
+            ("{{$_ := set . `a` 1}}", true),
+            ("{{define `t`}}{{merge . (dict)}}{{end}}", true),
+            ("{{if (unset .a `b`).c}}{{end}}", true),
+            ("{{get .a `b` | default (dict `set` 1)}}", false),
+        ] {
+            let template = Template::parse("t", text).expect("a template");
+            assert_eq!(template.changes_maps(), changes, "{text}");
+        }
     }
 }
