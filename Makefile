@@ -18,10 +18,11 @@ up: build ## a control plane and three simulated clusters on this machine
 test: lint ## format, lints and every test
 	$(CARGO) test --workspace --locked
 
-bench: ## what the embedded API does per second, and in how much memory; how fast templates render
+bench: ## what the embedded API does per second, and in how much memory; how fast templates render; what passes cost
 	$(CARGO) bench --locked -p baton --bench api -- --bench
 	$(CARGO) bench --locked -p baton-render --bench render -- --bench
 	$(CARGO) bench --locked -p baton-template --bench execute -- --bench
+	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check
