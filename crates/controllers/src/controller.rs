@@ -24,6 +24,7 @@ use crate::application_set::{Reconciler, application_changed, follows_verdicts, 
 use crate::cache::{
     ApplicationChange, ClusterChange, Follower, Known, ObjectKey, Observed, SetChange, Synced, follow,
 };
+use crate::leader::Elector;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
@@ -37,6 +38,9 @@ pub enum RunError {
     /// A setting cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// This controller led and no longer knows that no other does.
+    #[error("another controller may lead: the lease could not be renewed")]
+    LostLead,
     /// A task of the controller ended, which none does by itself.
     #[error("the controller's {0} ended unexpectedly")]
     Ended(&'static str),
@@ -178,13 +182,39 @@ impl Controller {
             tracing::warn!("RollingSync is not available in this version: Applications change together");
         }
         let mut tasks = self.start_watches();
+        if !shared.settings.leader_election {
+            self.start_workers(&mut tasks);
+            return self.until(shutdown, tasks).await;
+        }
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut elector = Elector::new(&shared.client, &shared.settings);
+        tokio::select! {
+            biased;
+            () = &mut shutdown => return self.until(std::future::ready(()), tasks).await,
+            () = elector.win() => {}
+        }
+        tracing::info!("this controller leads");
+        self.start_workers(&mut tasks);
+        let lost = tokio::select! {
+            biased;
+            ended = self.until(&mut shutdown, tasks) => {
+                elector.release().await;
+                return ended;
+            }
+            () = elector.hold() => RunError::LostLead,
+        };
+        shared.queue.shut_down();
+        Err(lost)
+    }
+
+    fn start_workers(&self, tasks: &mut JoinSet<&'static str>) {
+        let shared = &self.shared;
         for _ in 0..shared.settings.concurrent_reconciliations.max(1) {
             tasks.spawn(work(shared.clone()).map(|()| "worker"));
         }
         if !shared.settings.cache_sync_period.is_zero() {
             tasks.spawn(look_again(shared.clone()).map(|()| "periodic look"));
         }
-        self.until(shutdown, tasks).await
     }
 
     /// Keeps the caches until `shutdown` is done and makes no pass by itself; see [`Controller::pass`].

@@ -8,6 +8,7 @@ mod controller;
 pub mod digest;
 mod events;
 pub mod jq;
+mod leader;
 mod metrics;
 mod namespaces;
 mod objects;

@@ -4,5 +4,6 @@ mod faults;
 mod goldens;
 mod lifecycle;
 mod quiet;
+mod rules;
 mod safety;
 mod scene;

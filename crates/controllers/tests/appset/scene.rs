@@ -27,7 +27,7 @@ pub(crate) struct Scene {
     pub(crate) wire: Wire,
     pub(crate) controller: Controller,
     pub(crate) settings: Settings,
-    running: JoinHandle<()>,
+    running: JoinHandle<Result<(), String>>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
@@ -57,21 +57,24 @@ impl Scene {
         Scene::over(cluster, settings).await
     }
 
-    /// A new controller over a cluster that is there already.
+    /// A new controller over a cluster that is there already, once it has nothing to do.
     pub(crate) async fn over(cluster: Cluster, settings: Settings) -> Scene {
+        let scene = Scene::start(cluster, settings);
+        scene.settle().await;
+        scene
+    }
+
+    /// A new controller that has only begun.
+    pub(crate) fn start(cluster: Cluster, settings: Settings) -> Scene {
         let wire = Wire::new(cluster.clone());
         let client = Client::new(wire.clone(), NAMESPACE);
         let controller = Controller::new(client, settings.clone(), generators()).expect("usable settings");
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let runs = controller.clone();
         let running = tokio::spawn(async move {
-            runs.run(async { drop(stopped.await) })
-                .await
-                .expect("a controller that runs until it is stopped");
+            runs.run(async { drop(stopped.await) }).await.map_err(|error| error.to_string())
         });
-        let scene = Scene { cluster, wire, controller, settings, running, stop: Some(stop) };
-        scene.settle().await;
-        scene
+        Scene { cluster, wire, controller, settings, running, stop: Some(stop) }
     }
 
     /// Ends the controller and starts a new one over the same cluster.
@@ -83,8 +86,13 @@ impl Scene {
     pub(crate) async fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
-            (&mut self.running).await.expect("the controller ends well");
+            assert_eq!(self.ended().await, Ok(()));
         }
+    }
+
+    /// How the controller ended, once it did.
+    pub(crate) async fn ended(&mut self) -> Result<(), String> {
+        (&mut self.running).await.expect("the controller does not panic")
     }
 
     pub(crate) async fn apply(&self, object: Value) -> Value {
