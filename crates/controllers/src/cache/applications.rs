@@ -244,3 +244,102 @@ impl Applications {
 fn uid(observed: &Observed) -> &str {
     observed.metadata.uid.as_deref().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::{Value, json};
+
+    fn seen(name: &str, uid: &str, version: u64, path: &str) -> Observed {
+        observed(json!({
+            "metadata": {
+                "name": name, "namespace": "ns", "uid": uid, "resourceVersion": version.to_string(),
+                "ownerReferences": [{
+                    "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "set", "uid": "s",
+                    "controller": true,
+                }],
+            },
+            "spec": {"source": {"path": path}},
+        }))
+    }
+
+    fn observed(value: Value) -> Observed {
+        Observed::deserialize(value).expect("an Application")
+    }
+
+    fn set() -> ObjectKey {
+        ObjectKey::new("ns", "set")
+    }
+
+    fn versions(applications: &Applications) -> Vec<(String, u64)> {
+        let owned = applications.owned_by(&set());
+        owned.iter().map(|(name, record)| (name.to_string(), record.version)).collect()
+    }
+
+    #[test]
+    fn news_older_than_our_own_write_is_dropped() {
+        let mut applications = Applications::default();
+        applications.applied(seen("a", "1", 5, "old"));
+        applications.fold(seen("a", "1", 9, "new"));
+        assert_eq!(applications.applied(seen("a", "1", 7, "between")), []);
+        assert_eq!(applications.applied(seen("a", "1", 9, "new")), [], "our own write comes back");
+        assert_eq!(versions(&applications), [("a".to_owned(), 9)]);
+        assert_eq!(
+            applications.applied(seen("a", "1", 12, "theirs")),
+            [ApplicationChange::Content { owner: set() }]
+        );
+    }
+
+    #[test]
+    fn what_is_gone_does_not_come_back() {
+        let mut applications = Applications::default();
+        applications.fold(seen("a", "1", 5, "x"));
+        applications.evict(&ObjectKey::new("ns", "a"), "1");
+        assert_eq!(applications.applied(seen("a", "1", 4, "x")), [], "late news of before");
+        applications.fold(seen("a", "1", 6, "x"));
+        assert_eq!(versions(&applications), []);
+        applications.applied(seen("a", "2", 8, "x"));
+        assert_eq!(applications.deleted(&seen("a", "1", 7, "x")), [], "the one before, told late");
+        assert_eq!(versions(&applications), [("a".to_owned(), 8)]);
+    }
+
+    #[test]
+    fn a_list_replaces_what_is_known_except_what_was_written_meanwhile() {
+        let mut applications = Applications::default();
+        for (name, version) in [("gone", 1), ("older", 20), ("written", 3)] {
+            applications.applied(seen(name, name, version, "x"));
+        }
+        applications.begin();
+        applications.fold(seen("written", "written", 30, "y"));
+        applications.fold(seen("created", "created", 31, "y"));
+        applications.listed(seen("older", "older", 10, "x"));
+        applications.listed(seen("written", "written", 3, "x"));
+        let changes = applications.complete();
+        let removed = ApplicationChange::Removed { owner: set() };
+        assert!(changes.contains(&removed) && changes.contains(&ApplicationChange::Content { owner: set() }));
+        let expected = [("created", 31), ("older", 10), ("written", 30)];
+        assert_eq!(versions(&applications), expected.map(|(name, version)| (name.to_owned(), version)));
+        let owned = applications.owned_by(&set());
+        assert_eq!(owned["created"].digest, None, "whether it is still there, a look will tell");
+        assert!(owned["written"].digest.is_some());
+    }
+
+    #[test]
+    fn an_application_belongs_to_the_set_that_controls_it() {
+        let mut applications = Applications::default();
+        applications.applied(seen("a", "1", 1, "x"));
+        let mut other = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": "2"}, "spec": {}});
+        assert_eq!(
+            applications.applied(observed(other.clone())),
+            [ApplicationChange::Removed { owner: set() }]
+        );
+        assert_eq!(applications.len(), 0, "nobody's Applications are not kept");
+        other["metadata"]["resourceVersion"] = "3".into();
+        other["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "other", "uid": "o", "controller": true,
+        }]);
+        applications.applied(observed(other));
+        assert_eq!(applications.owned_by(&ObjectKey::new("ns", "other")).len(), 1);
+    }
+}

@@ -7,3 +7,4 @@ mod quiet;
 mod rules;
 mod safety;
 mod scene;
+mod tls;

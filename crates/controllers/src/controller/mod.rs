@@ -1,6 +1,7 @@
 //! Running the ApplicationSet controller: watches feed caches, changes wake sets, workers make passes.
 
-use std::collections::BTreeSet;
+mod feed;
+
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,16 +15,14 @@ use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::watcher::Config;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
 use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::application_set::{Reconciler, application_changed, follows_verdicts, secret_data, set_changed};
-use crate::cache::{
-    ApplicationChange, ClusterChange, Follower, Known, ObjectKey, Observed, SetChange, Synced, follow,
-};
+use crate::application_set::Reconciler;
+use crate::cache::{Known, ObjectKey, Observed, Synced, follow};
 use crate::leader::Elector;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
@@ -31,6 +30,7 @@ use crate::queue::{Backoff, Queue, QueueMetrics};
 use crate::settings::{Settings, SettingsError};
 use crate::webhook::{Candidate, Refresh, WebhookSecrets};
 use crate::{client, events};
+use feed::{Feed, Names};
 
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -415,221 +415,5 @@ impl Caches {
     fn all(&self) -> Vec<Synced> {
         let Caches { sets, applications, secrets, projects, config_maps, own_secrets } = self.clone();
         vec![sets, applications, secrets, projects, config_maps, own_secrets]
-    }
-}
-
-/// Feeds the caches and wakes the sets that a change concerns.
-#[derive(Clone)]
-struct Feed(Arc<Shared>);
-
-impl Feed {
-    fn wake(&self, keys: impl IntoIterator<Item = ObjectKey>) {
-        let allowed = |key: &ObjectKey| self.0.allowed.contains(&key.namespace);
-        keys.into_iter().filter(allowed).for_each(|key| self.0.queue.add(key));
-    }
-
-    fn set(&self, change: Option<SetChange>) {
-        if let Some(change) = change.filter(set_changed) {
-            self.wake([change.key]);
-        }
-    }
-
-    fn applications(&self, changes: Vec<ApplicationChange>) {
-        let ordered = follows_verdicts(&self.0.settings);
-        let owners = changes.iter().filter_map(|change| application_changed(change, ordered));
-        self.wake(owners.cloned());
-    }
-
-    fn cluster(&self, change: Option<ClusterChange>) {
-        if let Some(change) = change {
-            self.wake(self.0.reconciler.touched_by_cluster(&change));
-        }
-    }
-}
-
-impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
-    fn begin(&mut self) {
-        self.0.known.sets.lock().begin();
-    }
-
-    fn listed(&mut self, set: DeserializeGuard<ApplicationSet>) {
-        let change = self.0.known.sets.lock().listed(set);
-        self.set(change);
-    }
-
-    fn complete(&mut self) {
-        let changes = self.0.known.sets.lock().complete();
-        changes.into_iter().for_each(|change| self.set(Some(change)));
-    }
-
-    fn applied(&mut self, set: DeserializeGuard<ApplicationSet>) {
-        let change = self.0.known.sets.lock().applied(set);
-        self.set(change);
-    }
-
-    fn deleted(&mut self, set: DeserializeGuard<ApplicationSet>) {
-        let change = self.0.known.sets.lock().deleted(kube::Resource::meta(&set));
-        self.set(change);
-    }
-}
-
-impl Follower<Observed> for Feed {
-    fn begin(&mut self) {
-        self.0.known.applications.lock().begin();
-    }
-
-    fn listed(&mut self, application: Observed) {
-        let changes = self.0.known.applications.lock().listed(application);
-        self.applications(changes);
-    }
-
-    fn complete(&mut self) {
-        let changes = self.0.known.applications.lock().complete();
-        self.applications(changes);
-    }
-
-    fn applied(&mut self, application: Observed) {
-        let changes = self.0.known.applications.lock().applied(application);
-        self.applications(changes);
-    }
-
-    fn deleted(&mut self, application: Observed) {
-        let changes = self.0.known.applications.lock().deleted(&application);
-        self.applications(changes);
-    }
-}
-
-impl Follower<Secret> for Feed {
-    fn begin(&mut self) {
-        self.0.known.secrets.lock().begin();
-    }
-
-    fn listed(&mut self, secret: Secret) {
-        let change = self.0.known.secrets.lock().listed(&secret);
-        self.cluster(change);
-    }
-
-    fn complete(&mut self) {
-        let changes = self.0.known.secrets.lock().complete();
-        changes.into_iter().for_each(|change| self.cluster(Some(change)));
-    }
-
-    fn applied(&mut self, secret: Secret) {
-        let change = self.0.known.secrets.lock().applied(&secret);
-        self.cluster(change);
-    }
-
-    fn deleted(&mut self, secret: Secret) {
-        let change = self.0.known.secrets.lock().deleted(&secret);
-        self.cluster(change);
-    }
-}
-
-/// Feeds caches that need to know what a list did not show.
-struct Names {
-    feed: Feed,
-    seen: BTreeSet<String>,
-}
-
-impl Names {
-    fn new(feed: Feed) -> Names {
-        Names { feed, seen: BTreeSet::new() }
-    }
-
-    fn project(&self, name: &str, exists: bool) {
-        let shared = &self.feed.0;
-        let changed = match exists {
-            true => shared.known.projects.lock().insert(name.to_owned()),
-            false => shared.known.projects.lock().remove(name),
-        };
-        if changed {
-            self.feed.wake(shared.reconciler.touched_by_project(name));
-        }
-    }
-
-    fn config_map(&self, name: &str, data: Option<std::collections::BTreeMap<String, String>>) {
-        let shared = &self.feed.0;
-        let before = shared.known.in_cluster_enabled();
-        {
-            let mut maps = shared.known.config_maps.lock();
-            match data {
-                Some(data) => drop(maps.insert(name.to_owned(), data)),
-                None => drop(maps.remove(name)),
-            }
-        }
-        if before != shared.known.in_cluster_enabled() {
-            self.feed.wake(shared.reconciler.waiting_for_clusters());
-        }
-    }
-}
-
-impl Follower<Secret> for Names {
-    fn begin(&mut self) {
-        self.seen.clear();
-    }
-
-    fn listed(&mut self, secret: Secret) {
-        self.seen.insert(secret.name_any());
-        self.applied(secret);
-    }
-
-    fn complete(&mut self) {
-        self.feed.0.known.own_secrets.lock().retain(|name, _| self.seen.contains(name));
-    }
-
-    fn applied(&mut self, secret: Secret) {
-        self.feed.0.known.own_secrets.lock().insert(secret.name_any(), secret_data(secret));
-    }
-
-    fn deleted(&mut self, secret: Secret) {
-        self.feed.0.known.own_secrets.lock().remove(&secret.name_any());
-    }
-}
-
-impl Follower<PartialObjectMeta<AppProject>> for Names {
-    fn begin(&mut self) {
-        self.seen.clear();
-    }
-
-    fn listed(&mut self, project: PartialObjectMeta<AppProject>) {
-        self.seen.insert(project.name_any());
-        self.project(&project.name_any(), true);
-    }
-
-    fn complete(&mut self) {
-        let known = self.feed.0.known.projects.lock().clone();
-        known.difference(&self.seen).for_each(|name| self.project(name, false));
-    }
-
-    fn applied(&mut self, project: PartialObjectMeta<AppProject>) {
-        self.project(&project.name_any(), true);
-    }
-
-    fn deleted(&mut self, project: PartialObjectMeta<AppProject>) {
-        self.project(&project.name_any(), false);
-    }
-}
-
-impl Follower<ConfigMap> for Names {
-    fn begin(&mut self) {
-        self.seen.clear();
-    }
-
-    fn listed(&mut self, map: ConfigMap) {
-        self.seen.insert(map.name_any());
-        self.config_map(&map.name_any(), Some(map.data.unwrap_or_default()));
-    }
-
-    fn complete(&mut self) {
-        let known: Vec<String> = self.feed.0.known.config_maps.lock().keys().cloned().collect();
-        known.iter().filter(|name| !self.seen.contains(*name)).for_each(|name| self.config_map(name, None));
-    }
-
-    fn applied(&mut self, map: ConfigMap) {
-        self.config_map(&map.name_any(), Some(map.data.unwrap_or_default()));
-    }
-
-    fn deleted(&mut self, map: ConfigMap) {
-        self.config_map(&map.name_any(), None);
     }
 }
