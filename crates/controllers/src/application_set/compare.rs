@@ -175,3 +175,119 @@ fn normalize_source(source: &mut Source) {
     source.helm.take_if(|helm| *helm == HelmSource::default());
     source.directory.take_if(|directory| *directory == DirectorySource::default());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_api::application_set::IgnoreApplicationDifferences;
+    use serde_json::json;
+
+    fn owner() -> OwnerReference {
+        OwnerReference {
+            api_version: "argoproj.io/v1alpha1".into(),
+            kind: "ApplicationSet".into(),
+            name: "set".into(),
+            uid: "u".into(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+
+    fn rules(ignored: Value) -> Rules {
+        let ignored: Vec<IgnoreApplicationDifferences> = serde_json::from_value(ignored).expect("rules");
+        Rules {
+            preserved_annotations: vec!["mine".into()],
+            preserved_labels: vec!["mine".into()],
+            ignore: IgnoreRules::read(&ignored),
+        }
+    }
+
+    fn desired() -> Value {
+        json!({
+            "metadata": {"name": "a", "namespace": "ns", "labels": {"l": "1"}},
+            "spec": {"project": "default", "destination": {"name": "x"}, "source": {"repoURL": "r", "path": "p"}},
+        })
+    }
+
+    /// The wanted Application as it would be found, with fields of a newer version, and `change` made to it.
+    fn live(change: impl FnOnce(&mut Value)) -> Value {
+        let mut live = creation(&desired(), &owner()).expect("an Application");
+        live["spec"]["fromTheFuture"] = json!({"kept": true});
+        live["status"] = json!({"sync": {"status": "Synced"}});
+        change(&mut live);
+        live
+    }
+
+    fn patch(live: &Value, ignored: Value) -> Option<Value> {
+        compare(live, &desired(), &owner(), &rules(ignored)).expect("comparable")
+    }
+
+    #[test]
+    fn only_what_the_set_decides_and_differs_is_patched() {
+        assert_eq!(patch(&live(|_| {}), json!([])), None);
+        for (change, expected) in [
+            (json!({"spec": {"project": ""}}), None),
+            (json!({"spec": {"syncPolicy": {}}}), None),
+            (json!({"spec": {"source": {"helm": {}, "directory": {"recurse": false}}}}), None),
+            (json!({"metadata": {"labels": {"mine": "x"}, "annotations": {"mine": "y"}}}), None),
+            (json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "hard"}}}), None),
+            (json!({"metadata": {"finalizers": ["post-delete-finalizer.argocd.argoproj.io/cleanup"]}}), None),
+            (json!({"operation": {"sync": {}}}), None),
+            (
+                json!({"metadata": {"labels": {"theirs": "x"}}}),
+                Some(json!({"metadata": {"labels": {"theirs": null}}})),
+            ),
+            (json!({"spec": {"source": {"path": "q"}}}), Some(json!({"spec": {"source": {"path": "p"}}}))),
+            (
+                json!({"spec": {"source": {"directory": {"include": "*.yaml"}}}}),
+                Some(json!({"spec": {"source": {"directory": null}}})),
+            ),
+        ] {
+            let found = patch(&live(|live| merge(live, &change)), json!([]));
+            assert_eq!(found, expected, "{change}");
+        }
+    }
+
+    #[test]
+    fn ignored_fields_are_neither_compared_nor_written() {
+        let drifted = live(|live| {
+            live["spec"]["source"]["path"] = "theirs".into();
+            live["spec"]["source"]["repoURL"] = "theirs".into();
+        });
+        for rule in [
+            json!({"jsonPointers": ["/spec/source/path"]}),
+            json!({"jqPathExpressions": [".spec.source.path"]}),
+        ] {
+            let expected = Some(json!({"spec": {"source": {"repoURL": "r"}}}));
+            assert_eq!(patch(&drifted, json!([rule])), expected);
+            let mut elsewhere = rule.clone();
+            elsewhere["name"] = "other".into();
+            let both = Some(json!({"spec": {"source": {"path": "p", "repoURL": "r"}}}));
+            assert_eq!(patch(&drifted, json!([elsewhere])), both, "the rule is for another Application");
+        }
+        let renamed = json!([{"jqPathExpressions": [".metadata.name", ".metadata.namespace", ".spec"]}]);
+        assert_eq!(patch(&drifted, renamed), None, "a name cannot be ignored away");
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_read_spoils_the_comparison() {
+        let broken = rules(json!([{"jqPathExpressions": [".spec["]}]));
+        let error =
+            compare(&live(|_| {}), &desired(), &owner(), &broken).expect_err("unreadable").to_string();
+        assert!(
+            error.starts_with("failed to apply ignore differences: spec.ignoreApplicationDifferences[0]"),
+            "{error}"
+        );
+    }
+
+    fn merge(target: &mut Value, change: &Value) {
+        match (target, change) {
+            (Value::Object(target), Value::Object(change)) => {
+                for (name, value) in change {
+                    merge(target.entry(name.clone()).or_insert(Value::Null), value);
+                }
+            }
+            (target, change) => *target = change.clone(),
+        }
+    }
+}

@@ -39,6 +39,8 @@ pub(crate) enum ApplyError {
     Render(#[from] RenderError),
     #[error("error updating finalizers: {0}")]
     Finalizers(#[source] ApiError),
+    #[error("Application {0:?} is not of this set and is being deleted: it is created anew once it is gone")]
+    Terminating(String),
     #[error("Application {0:?} changes faster than it can be written")]
     Moving(String),
 }
@@ -307,8 +309,12 @@ impl Executor<'_> {
         let ours = observed.owner.as_deref() == Some(&*self.set.name);
         let deleting = observed.metadata.deletion_timestamp.is_some();
         self.known.applications.lock().fold(observed);
-        if deleting || (ours && !self.may_update) {
-            return Ok(Judged::LeftAlone);
+        match (deleting, ours) {
+            // Its going will be noticed, and it is created anew then.
+            (true, true) => return Ok(Judged::LeftAlone),
+            (true, false) => return Err(ApplyError::Terminating(desired.name.to_string())),
+            (false, true) if !self.may_update => return Ok(Judged::LeftAlone),
+            (false, _) => {}
         }
         Ok(match compare::compare(live, &render(desired)?, &self.owner, &self.rules)? {
             None => Judged::Settled(digest),

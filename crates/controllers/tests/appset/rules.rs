@@ -74,6 +74,27 @@ async fn a_leader_that_cannot_renew_stops_before_another_begins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_name_is_taken_over_once_its_last_holder_is_gone() {
+    let scene = Scene::new().await;
+    let mut holder = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": {"name": "a", "namespace": NAMESPACE, "finalizers": ["example.com/hold"]},
+        "spec": {"project": "default", "destination": {"server": "https://elsewhere"}},
+    });
+    scene.put(holder.clone()).await;
+    scene.remove("Application", "a").await;
+    scene.put(set("set", list(&["a"]))).await;
+    assert!(scene.conditions("set")[0].contains("is being deleted"), "{:?}", scene.conditions("set"));
+    assert_eq!(scene.application("a")["spec"]["destination"]["server"], "https://elsewhere", "left alone");
+    holder["metadata"]["finalizers"] = json!([]);
+    scene.apply(holder).await;
+    tokio::time::sleep(Duration::from_secs(240)).await;
+    scene.settle().await;
+    assert_eq!(scene.application("a")["metadata"]["labels"], json!({"from": "set"}));
+    assert!(scene.conditions("set")[0].starts_with("ErrorOccurred=False"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn sets_live_only_where_they_may() {
     let settings = Settings {
         application_set_namespaces: vec!["te*".to_owned()],
