@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use baton_api::{AppProject, ApplicationSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::ResourceExt;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::{Resource, ResourceExt};
 
 use super::Shared;
 use crate::application_set::{application_changed, follows_verdicts, secret_data, set_changed};
@@ -17,9 +17,13 @@ use crate::cache::{ApplicationChange, ClusterChange, Follower, ObjectKey, Observ
 pub(super) struct Feed(pub(super) Arc<Shared>);
 
 impl Feed {
+    /// What lives in other namespaces is never known, so that nothing can act on it.
+    fn may_know(&self, object: &impl Resource) -> bool {
+        self.0.allowed.contains(object.meta().namespace.as_deref().unwrap_or_default())
+    }
+
     fn wake(&self, keys: impl IntoIterator<Item = ObjectKey>) {
-        let allowed = |key: &ObjectKey| self.0.allowed.contains(&key.namespace);
-        keys.into_iter().filter(allowed).for_each(|key| self.0.queue.add(key));
+        keys.into_iter().for_each(|key| self.0.queue.add(key));
     }
 
     fn set(&self, change: Option<SetChange>) {
@@ -47,6 +51,9 @@ impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
     }
 
     fn listed(&mut self, set: DeserializeGuard<ApplicationSet>) {
+        if !self.may_know(&set) {
+            return;
+        }
         let change = self.0.known.sets.lock().listed(set);
         self.set(change);
     }
@@ -57,12 +64,15 @@ impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
     }
 
     fn applied(&mut self, set: DeserializeGuard<ApplicationSet>) {
+        if !self.may_know(&set) {
+            return;
+        }
         let change = self.0.known.sets.lock().applied(set);
         self.set(change);
     }
 
     fn deleted(&mut self, set: DeserializeGuard<ApplicationSet>) {
-        let change = self.0.known.sets.lock().deleted(kube::Resource::meta(&set));
+        let change = self.0.known.sets.lock().deleted(set.meta());
         self.set(change);
     }
 }
@@ -73,6 +83,9 @@ impl Follower<Observed> for Feed {
     }
 
     fn listed(&mut self, application: Observed) {
+        if !self.may_know(&application) {
+            return;
+        }
         let changes = self.0.known.applications.lock().listed(application);
         self.applications(changes);
     }
@@ -83,6 +96,9 @@ impl Follower<Observed> for Feed {
     }
 
     fn applied(&mut self, application: Observed) {
+        if !self.may_know(&application) {
+            return;
+        }
         let changes = self.0.known.applications.lock().applied(application);
         self.applications(changes);
     }

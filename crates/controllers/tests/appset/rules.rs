@@ -107,6 +107,8 @@ async fn sets_live_only_where_they_may() {
         wanted["metadata"]["namespace"] = namespace.into();
         scene.put(wanted).await;
     }
+    assert_eq!(scene.controller.pass(&ObjectKey::new("other", "set")).await, Ok(None), "not even when asked");
+    assert_eq!(scene.controller.application_sets().len(), 1);
     assert_eq!(scene.names(), ["team"]);
     assert_eq!(scene.application("team")["metadata"]["namespace"], "team");
     let other = scene.cluster.store().list("applicationsets.argoproj.io", Some("other"), Default::default());
