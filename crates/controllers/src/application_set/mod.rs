@@ -158,7 +158,7 @@ impl Reconciler {
 
     /// Sets that a change of a cluster may concern.
     pub(crate) fn touched_by_cluster(&self, change: &crate::cache::ClusterChange) -> Vec<ObjectKey> {
-        let (before, after) = (change.before.as_deref(), change.after.as_deref());
+        let (before, after) = (change.before.as_ref(), change.after.as_ref());
         self.touched(|interest| interest.clusters || interest.reads.touched_by_cluster(before, after))
     }
 

@@ -10,26 +10,24 @@ use k8s_openapi::api::core::v1::Secret;
 /// What changed: a cluster before and after. Repositories wake nobody; they are read when they are needed.
 #[derive(Debug)]
 pub(crate) struct ClusterChange {
-    pub(crate) before: Option<Arc<ClusterSecret>>,
-    pub(crate) after: Option<Arc<ClusterSecret>>,
+    pub(crate) before: Option<ClusterSecret>,
+    pub(crate) after: Option<ClusterSecret>,
 }
 
 /// Clusters without their credentials, and repositories with theirs.
 #[derive(Default)]
 pub(crate) struct Secrets {
-    clusters: BTreeMap<String, Arc<ClusterSecret>>,
+    /// In the order of the Secrets' names; copied on a change only while a pass reads them.
+    clusters: Arc<Vec<ClusterSecret>>,
     repositories: BTreeMap<String, RepositorySecret>,
     seen: Option<BTreeSet<String>>,
-    cluster_list: Option<Arc<Vec<ClusterSecret>>>,
     repository_list: Option<Arc<Vec<RepositorySecret>>>,
 }
 
 impl Secrets {
     /// Every cluster, in the order of the Secrets' names.
-    pub(crate) fn clusters(&mut self) -> Arc<Vec<ClusterSecret>> {
-        let clusters = &self.clusters;
-        let list = || Arc::new(clusters.values().map(|cluster| (**cluster).clone()).collect());
-        self.cluster_list.get_or_insert_with(list).clone()
+    pub(crate) fn clusters(&self) -> Arc<Vec<ClusterSecret>> {
+        self.clusters.clone()
     }
 
     /// Every repository and set of credentials, in the order of the Secrets' names.
@@ -52,7 +50,7 @@ impl Secrets {
 
     pub(crate) fn complete(&mut self) -> Vec<ClusterChange> {
         let Some(seen) = self.seen.take() else { return Vec::new() };
-        let known = self.clusters.keys().chain(self.repositories.keys());
+        let known = self.clusters.iter().map(|cluster| &cluster.secret_name).chain(self.repositories.keys());
         let lost: Vec<String> = known.filter(|name| !seen.contains(*name)).cloned().collect();
         lost.iter().filter_map(|name| self.remove(name)).collect()
     }
@@ -70,7 +68,7 @@ impl Secrets {
             None => drop(self.repositories.remove(name)),
         }
         self.repository_list = None;
-        let after = ClusterSecret::read(name, labels, annotations, &data).map(Arc::new);
+        let after = ClusterSecret::read(name, labels, annotations, &data);
         self.set_cluster(name, after)
     }
 
@@ -84,15 +82,19 @@ impl Secrets {
         self.set_cluster(name, None)
     }
 
-    fn set_cluster(&mut self, name: &str, after: Option<Arc<ClusterSecret>>) -> Option<ClusterChange> {
-        let before = match &after {
-            Some(cluster) => self.clusters.insert(name.to_owned(), cluster.clone()),
-            None => self.clusters.remove(name),
-        };
+    fn set_cluster(&mut self, name: &str, after: Option<ClusterSecret>) -> Option<ClusterChange> {
+        let place = self.clusters.binary_search_by(|cluster| cluster.secret_name.as_str().cmp(name));
+        let before = place.ok().map(|place| self.clusters[place].clone());
         if before == after {
             return None;
         }
-        self.cluster_list = None;
+        let clusters = Arc::make_mut(&mut self.clusters);
+        match (place, after.clone()) {
+            (Ok(place), Some(cluster)) => clusters[place] = cluster,
+            (Ok(place), None) => drop(clusters.remove(place)),
+            (Err(place), Some(cluster)) => clusters.insert(place, cluster),
+            (Err(_), None) => {}
+        }
         Some(ClusterChange { before, after })
     }
 }
