@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Which controllers to run.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "applicationset", value_name = "NAME")]
     controllers: Vec<ControllerName>,
+    /// Let only one of several controllers act at a time.
+    #[arg(long, alias = "enable-leader-election", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    leader_elect: Option<String>,
     /// Address of /metrics, /healthz and /readyz; nothing is served without it.
     #[arg(long, alias = "metrics-addr", value_name = "ADDR")]
     metrics_listen: Option<SocketAddr>,
@@ -121,6 +124,9 @@ pub(crate) struct Flags {
     /// How many webhooks are handled at once.
     #[arg(long, value_name = "N")]
     webhook_parallelism_limit: Option<String>,
+    /// Given by a flag of Baton's own.
+    #[arg(skip)]
+    leader_elect: Option<String>,
 }
 
 impl Flags {
@@ -145,7 +151,7 @@ impl Flags {
     }
 
     /// The variable a flag stands for.
-    fn given(&self) -> [(&'static str, &Option<String>); 21] {
+    fn given(&self) -> [(&'static str, &Option<String>); 22] {
         [
             ("NAMESPACES", &self.applicationset_namespaces),
             ("POLICY", &self.policy),
@@ -168,6 +174,7 @@ impl Flags {
             ("TOKENREF_STRICT_MODE", &self.token_ref_strict_mode),
             ("ENABLE_GITHUB_API_METRICS", &self.enable_github_api_metrics),
             ("WEBHOOK_PARALLELISM_LIMIT", &self.webhook_parallelism_limit),
+            ("ENABLE_LEADER_ELECTION", &self.leader_elect),
         ]
     }
 }
@@ -177,6 +184,7 @@ fn spelled(variable: &str) -> String {
     let short = variable.strip_prefix(PREFIX).unwrap_or(variable);
     let name = match short {
         "NAMESPACES" => "applicationset-namespaces".to_owned(),
+        "ENABLE_LEADER_ELECTION" => "leader-elect".to_owned(),
         "TOKENREF_STRICT_MODE" => "token-ref-strict-mode".to_owned(),
         short => short.strip_prefix("GLOBAL_").unwrap_or(short).to_lowercase().replace('_', "-"),
     };
@@ -184,7 +192,8 @@ fn spelled(variable: &str) -> String {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let settings = arguments.flags.settings(&arguments.connection.namespace)?;
+    let flags = Flags { leader_elect: arguments.leader_elect.clone(), ..arguments.flags.clone() };
+    let settings = flags.settings(&arguments.connection.namespace)?;
     let scratch = match &arguments.cache_dir {
         Some(_) => None,
         None => Some(

@@ -49,9 +49,7 @@ pub trait World: Send + Sync {
 
     /// Whether an existing project takes only signed commits ([`demands_signatures`] tells). Signatures cannot be
     /// verified here, so the git generator then refuses to run.
-    fn project_demands_signatures(&self, _name: &str) -> impl Future<Output = Result<bool, String>> + Send {
-        async { Ok(false) }
-    }
+    fn project_demands_signatures(&self, name: &str) -> impl Future<Output = Result<bool, String>> + Send;
 
     /// Every repository and repo-creds Secret in Argo CD's namespace.
     fn repository_secrets(&self) -> impl Future<Output = Result<Arc<Vec<RepositorySecret>>, String>> + Send;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_api::AppProject;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
-use baton_generators::{ClusterSecret, ResourceChoice, SecretData, World};
+use baton_generators::{ClusterSecret, ResourceChoice, SecretData, World, demands_signatures};
 use baton_source::RepositorySecret;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ListParams};
@@ -104,6 +104,14 @@ impl World for Live {
         let api: Api<AppProject> = Api::namespaced(self.client.clone(), &self.namespace);
         match api.get_metadata_opt(name).await {
             Ok(found) => Ok(found.is_some()),
+            Err(error) => Err(format!("cannot read AppProject {}/{name}: {error}", self.namespace)),
+        }
+    }
+
+    async fn project_demands_signatures(&self, name: &str) -> Result<bool, String> {
+        let api: Api<AppProject> = Api::namespaced(self.client.clone(), &self.namespace);
+        match api.get_opt(name).await {
+            Ok(found) => Ok(found.is_some_and(|project| demands_signatures(&project.spec))),
             Err(error) => Err(format!("cannot read AppProject {}/{name}: {error}", self.namespace)),
         }
     }

@@ -245,7 +245,7 @@ impl Reconciler {
         let faults = {
             let projects = self.known.projects.lock();
             let name = set.metadata.name.as_deref().unwrap_or_default();
-            validate::validate(name, &desired, |project| projects.contains(project), &destinations)
+            validate::validate(name, &desired, |project| projects.contains_key(project), &destinations)
         };
         let mut verdict = match faults.message() {
             None => Verdict::UpToDate,

@@ -95,7 +95,11 @@ impl World for ClusterWorld {
     }
 
     async fn project_exists(&self, name: &str) -> Result<bool, String> {
-        Ok(self.known.projects.lock().contains(name))
+        Ok(self.known.projects.lock().contains_key(name))
+    }
+
+    async fn project_demands_signatures(&self, name: &str) -> Result<bool, String> {
+        Ok(self.known.projects.lock().get(name).copied().unwrap_or(false))
     }
 
     async fn repository_secrets(&self) -> Result<Arc<Vec<RepositorySecret>>, String> {

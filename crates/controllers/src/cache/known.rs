@@ -1,6 +1,6 @@
 //! All caches together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use baton_generators::SecretData;
 use parking_lot::Mutex;
@@ -20,7 +20,8 @@ pub(crate) struct Known {
     pub(crate) sets: Mutex<Sets>,
     pub(crate) applications: Mutex<Applications>,
     pub(crate) secrets: Mutex<Secrets>,
-    pub(crate) projects: Mutex<BTreeSet<String>>,
+    /// Projects by name, and whether each takes only signed commits.
+    pub(crate) projects: Mutex<BTreeMap<String, bool>>,
     /// Argo CD's own ConfigMaps, by name.
     pub(crate) config_maps: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
     /// Argo CD's own Secrets, by name.

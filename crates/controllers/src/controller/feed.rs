@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::{AppProject, ApplicationSet};
+use baton_generators::demands_signatures;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
 
 use super::Shared;
@@ -146,13 +147,14 @@ impl Names {
         Names { feed, seen: BTreeSet::new() }
     }
 
-    fn project(&self, name: &str, exists: bool) {
+    /// A project that exists, and whether it takes only signed commits; or one that is gone.
+    fn project(&self, name: &str, signed: Option<bool>) {
         let shared = &self.feed.0;
-        let changed = match exists {
-            true => shared.known.projects.lock().insert(name.to_owned()),
-            false => shared.known.projects.lock().remove(name),
+        let before = match signed {
+            Some(signed) => shared.known.projects.lock().insert(name.to_owned(), signed),
+            None => shared.known.projects.lock().remove(name),
         };
-        if changed {
+        if before != signed {
             self.feed.wake(shared.reconciler.touched_by_project(name));
         }
     }
@@ -196,27 +198,29 @@ impl Follower<Secret> for Names {
     }
 }
 
-impl Follower<PartialObjectMeta<AppProject>> for Names {
+impl Follower<DeserializeGuard<AppProject>> for Names {
     fn begin(&mut self) {
         self.seen.clear();
     }
 
-    fn listed(&mut self, project: PartialObjectMeta<AppProject>) {
+    fn listed(&mut self, project: DeserializeGuard<AppProject>) {
         self.seen.insert(project.name_any());
-        self.project(&project.name_any(), true);
+        self.applied(project);
     }
 
     fn complete(&mut self) {
         let known = self.feed.0.known.projects.lock().clone();
-        known.difference(&self.seen).for_each(|name| self.project(name, false));
+        known.keys().filter(|name| !self.seen.contains(*name)).for_each(|name| self.project(name, None));
     }
 
-    fn applied(&mut self, project: PartialObjectMeta<AppProject>) {
-        self.project(&project.name_any(), true);
+    fn applied(&mut self, project: DeserializeGuard<AppProject>) {
+        // Of a project that cannot be read the strictest is believed.
+        let signed = project.0.as_ref().map_or(true, |project| demands_signatures(&project.spec));
+        self.project(&project.name_any(), Some(signed));
     }
 
-    fn deleted(&mut self, project: PartialObjectMeta<AppProject>) {
-        self.project(&project.name_any(), false);
+    fn deleted(&mut self, project: DeserializeGuard<AppProject>) {
+        self.project(&project.name_any(), None);
     }
 }
 

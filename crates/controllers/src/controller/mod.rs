@@ -13,7 +13,7 @@ use baton_api::{AppProject, ApplicationSet};
 use baton_generators::Generators;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use parking_lot::RwLock;
@@ -296,7 +296,7 @@ impl Controller {
             )
             .map(|()| "watch of Secrets"),
         );
-        let projects: Api<PartialObjectMeta<AppProject>> = Api::namespaced(client.clone(), own);
+        let projects: Api<DeserializeGuard<AppProject>> = Api::namespaced(client.clone(), own);
         tasks.spawn(
             follow(
                 "appprojects",

@@ -283,3 +283,26 @@ async fn a_pass_by_hand_tells_when_it_wants_the_next() {
     assert_eq!(next, Ok(Some(Duration::from_secs(180))));
     assert_eq!(scene.controller.pass(&ObjectKey::new(NAMESPACE, "none")).await, Ok(None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_project_that_takes_only_signed_commits_gets_none_that_nobody_verified() {
+    let scene = Scene::new().await;
+    let strict = |keys: Value| {
+        let mut project = project("strict");
+        project["spec"]["signatureKeys"] = keys;
+        project
+    };
+    scene.put(strict(json!([{"keyID": "4AEE18F83AFDEB23"}]))).await;
+    let git = json!([{"git": {
+        "repoURL": "https://git.example.com/none.git", "revision": "main", "directories": [{"path": "*"}],
+    }}]);
+    let mut wanted = set("set", git);
+    wanted["spec"]["template"]["spec"]["project"] = "strict".into();
+    scene.put(wanted).await;
+    let said = scene.conditions("set").join("\n");
+    assert!(said.contains("only signed commits"), "{said}");
+    // A change of the project is enough to make the set look again: now it is git that fails.
+    scene.put(strict(json!([]))).await;
+    let said = scene.conditions("set").join("\n");
+    assert!(!said.contains("only signed commits") && said.contains("ErrorOccurred=True"), "{said}");
+}
