@@ -133,7 +133,7 @@ impl Collector for SetCollector {
             one.metric_type(),
         )?;
         for (key, set) in &whole {
-            let count = ConstGauge::new(i64::try_from(set.status.resources.len()).unwrap_or(i64::MAX));
+            let count = ConstGauge::new(i64::try_from(set.listed.count).unwrap_or(i64::MAX));
             let labels = [("namespace", &*key.namespace), ("name", &*key.name)];
             count.encode(owned.encode_family(&labels)?)?;
         }

@@ -37,7 +37,7 @@ use kube::core::DeserializeGuard;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::cache::{Held, Known, ObjectKey, Record};
+use crate::cache::{Held, Known, ObjectKey, Record, Whole};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
 use crate::settings::Settings;
@@ -112,7 +112,7 @@ struct Interest {
 /// What became of the set's own object during a pass.
 enum Written {
     /// Nothing but this controller's writes.
-    Ours(Arc<ApplicationSet>),
+    Ours(Whole),
     /// It changed under the pass, which has to be made again.
     Changed,
     /// It is no longer there.
@@ -178,7 +178,7 @@ impl Reconciler {
         let sets = self.known.sets.lock();
         let read = |key: &ObjectKey| Some(Arc::new(interests.get(key)?.reads.repositories.clone()));
         let whole = sets.all().filter_map(|(key, held)| match held {
-            Held::Whole(set) => Some(Candidate { set: set.clone(), read: read(key) }),
+            Held::Whole(set) => Some(Candidate { set: set.set.clone(), read: read(key) }),
             Held::Unreadable { .. } => None,
         });
         whole.collect()
@@ -222,7 +222,7 @@ impl Reconciler {
     async fn pass(
         &self,
         key: &ObjectKey,
-        set: Arc<ApplicationSet>,
+        set: Whole,
         memory: &mut Memory,
     ) -> Result<Option<Duration>, PassError> {
         let generated = match self.generators.generate(&set, &self.world()).await {
@@ -319,7 +319,7 @@ impl Reconciler {
     async fn give_up(
         &self,
         key: &ObjectKey,
-        set: Arc<ApplicationSet>,
+        set: Whole,
         reason: &'static str,
         message: String,
     ) -> Result<Option<Duration>, PassError> {
@@ -381,7 +381,7 @@ impl Reconciler {
     async fn write_status(
         &self,
         key: &ObjectKey,
-        set: Arc<ApplicationSet>,
+        set: Whole,
         verdict: &Verdict,
         applications: Option<&BTreeMap<Arc<str>, Arc<Record>>>,
     ) -> Result<Written, PassError> {
@@ -423,12 +423,7 @@ impl Reconciler {
     }
 
     /// The wish to be looked at anew is granted.
-    async fn remove_refresh(
-        &self,
-        key: &ObjectKey,
-        set: Arc<ApplicationSet>,
-        verdict: &Verdict,
-    ) -> Result<(), PassError> {
+    async fn remove_refresh(&self, key: &ObjectKey, set: Whole, verdict: &Verdict) -> Result<(), PassError> {
         if !set.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REFRESH)) {
             return Ok(());
         }
@@ -520,9 +515,9 @@ impl Reconciler {
     }
 
     /// Keeps the answer to a write and tells the set as it is now; none if it cannot be read.
-    fn fold_answer(&self, key: &ObjectKey, raw: &Value) -> Option<Arc<ApplicationSet>> {
+    fn fold_answer(&self, key: &ObjectKey, raw: &Value) -> Option<Whole> {
         if self.settings.dry_run {
-            return serde_json::from_value(raw.clone()).ok().map(Arc::new);
+            return serde_json::from_value(raw.clone()).ok().map(Whole::new);
         }
         self.fold_set(key, raw);
         match self.known.sets.lock().get(key)? {

@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baton_api::ApplicationSet;
-use baton_api::application_status::{HealthStatus, ResourceStatus};
-use baton_api::names::{GROUP, VERSION};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::conditions::{self, Verdict};
-use crate::cache::Record;
+use crate::cache::{Listed, Record, Whole, written};
 
 /// What a pass found out.
 pub(crate) struct Findings<'a> {
@@ -24,7 +21,7 @@ pub(crate) struct Findings<'a> {
 }
 
 /// The merge patch of the set's status, or none if it says all this already.
-pub(crate) fn patch(set: &ApplicationSet, findings: &Findings<'_>, now: Timestamp) -> Option<Value> {
+pub(crate) fn patch(set: &Whole, findings: &Findings<'_>, now: Timestamp) -> Option<Value> {
     let status = &set.status;
     let mut changes = Map::new();
     let conditions = conditions::after(set, findings.verdict, now);
@@ -41,9 +38,13 @@ pub(crate) fn patch(set: &ApplicationSet, findings: &Findings<'_>, now: Timestam
             most => most,
         };
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
-        if !lists(&status.resources, applications, namespace, most) {
-            let listed = applications.iter().take(most);
-            let resources: Vec<_> = listed.map(|(name, record)| resource(name, namespace, record)).collect();
+        let listed = || applications.iter().take(most);
+        let entries = listed().map(|(name, record)| (&**name, record.sync.as_str(), record.health.as_str()));
+        if Listed::of(entries) != set.listed {
+            let resource = |(name, record): (&Arc<str>, &Arc<Record>)| {
+                written(name, namespace, record.sync.clone(), record.health.clone())
+            };
+            let resources: Vec<_> = listed().map(resource).collect();
             changes.insert("resources".to_owned(), or_null(resources.is_empty(), json!(resources)));
         }
         let count = i64::try_from(applications.len()).unwrap_or(i64::MAX);
@@ -60,36 +61,4 @@ pub(crate) fn patch(set: &ApplicationSet, findings: &Findings<'_>, now: Timestam
 /// What is zero is not written.
 fn or_null(is_zero: bool, value: Value) -> Value {
     if is_zero { Value::Null } else { value }
-}
-
-/// Whether the list shows these Applications as they are.
-fn lists(
-    resources: &[ResourceStatus],
-    applications: &BTreeMap<Arc<str>, Arc<Record>>,
-    namespace: &str,
-    most: usize,
-) -> bool {
-    let shows = |(shown, (name, record)): (&ResourceStatus, (&Arc<str>, &Arc<Record>))| {
-        let health = shown.health.as_ref().map(|health| &health.status);
-        *shown.name == **name
-            && shown.namespace == namespace
-            && shown.status == record.sync
-            && health.map_or_else(|| record.health.is_unset(), |health| *health == record.health)
-            && (shown.group.as_str(), shown.version.as_str(), shown.kind.as_str())
-                == (GROUP, VERSION, "Application")
-    };
-    resources.len() == applications.len().min(most) && resources.iter().zip(applications).all(shows)
-}
-
-fn resource(name: &str, namespace: &str, record: &Record) -> ResourceStatus {
-    ResourceStatus {
-        group: GROUP.to_owned(),
-        version: VERSION.to_owned(),
-        kind: "Application".to_owned(),
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-        status: record.sync.clone(),
-        health: Some(HealthStatus { status: record.health.clone(), ..HealthStatus::default() }),
-        ..ResourceStatus::default()
-    }
 }

@@ -18,7 +18,7 @@ pub(crate) use follow::{Follower, Synced, follow};
 pub(crate) use known::Known;
 pub(crate) use observed::{ALWAYS_PRESERVED_ANNOTATIONS, Observed};
 pub(crate) use secrets::{ClusterChange, Secrets};
-pub(crate) use sets::{Held, SetChange, Sets};
+pub(crate) use sets::{Held, Listed, SetChange, Sets, Whole, written};
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,19 +1,23 @@
 //! ApplicationSets, whole, and those that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use baton_api::ApplicationSet;
+use baton_api::application_status::{HealthCode, HealthStatus, ResourceStatus, SyncCode};
+use baton_api::names::{GROUP, VERSION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, Resource};
 
 use super::{ObjectKey, version};
+use crate::digest::{Digest, Hasher};
 
 /// An ApplicationSet as far as it could be read.
 #[derive(Debug, Clone)]
 pub(crate) enum Held {
     /// As a whole.
-    Whole(Arc<ApplicationSet>),
+    Whole(Whole),
     /// Not at all: it harms nobody but itself.
     Unreadable {
         /// Why.
@@ -21,6 +25,20 @@ pub(crate) enum Held {
         /// Its metadata.
         metadata: Arc<ObjectMeta>,
     },
+}
+
+/// An ApplicationSet. Of the Applications listed in its status only a digest is kept: they are most of a large set.
+#[derive(Debug, Clone)]
+pub(crate) struct Whole {
+    pub(crate) set: Arc<ApplicationSet>,
+    pub(crate) listed: Listed,
+}
+
+/// The Applications that a set's status lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) count: usize,
+    digest: Digest,
 }
 
 /// What changed about a set.
@@ -50,6 +68,70 @@ struct Entry {
     written: u32,
 }
 
+// === impl Whole ===
+
+impl Whole {
+    pub(crate) fn new(mut set: ApplicationSet) -> Whole {
+        set.meta_mut().managed_fields = None;
+        let resources = std::mem::take(&mut set.status.resources);
+        let listed = Listed::read(&resources, set.metadata.namespace.as_deref().unwrap_or_default());
+        Whole { set: Arc::new(set), listed }
+    }
+}
+
+impl Deref for Whole {
+    type Target = ApplicationSet;
+
+    fn deref(&self) -> &ApplicationSet {
+        &self.set
+    }
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// Of names, sync verdicts and health verdicts, for entries that are otherwise as this controller writes them.
+    pub(crate) fn of<'a>(entries: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Listed {
+        let mut hasher = Hasher::new();
+        let mut count = 0;
+        for (name, sync, health) in entries {
+            [name, sync, health].into_iter().for_each(|text| hasher.str(text));
+            count += 1;
+        }
+        Listed { count, digest: hasher.finish() }
+    }
+
+    fn read(resources: &[ResourceStatus], namespace: &str) -> Listed {
+        let usual = resources.iter().all(|resource| {
+            // A health that says nothing may be left out on its way through the API.
+            let mut resource = resource.clone();
+            let health = resource.health.get_or_insert_default().status.clone();
+            resource == written(&resource.name, namespace, resource.status.clone(), health)
+        });
+        let entries = resources.iter().map(|resource| {
+            let health = resource.health.as_ref().map_or("", |health| health.status.as_str());
+            (resource.name.as_str(), resource.status.as_str(), health)
+        });
+        let listed = Listed::of(entries);
+        // An entry that somebody else wrote is like none of ours, so the list is written anew.
+        if usual { listed } else { Listed { digest: Digest::of(&"unusual".into()), ..listed } }
+    }
+}
+
+/// An Application in the status of its set.
+pub(crate) fn written(name: &str, namespace: &str, sync: SyncCode, health: HealthCode) -> ResourceStatus {
+    ResourceStatus {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        kind: "Application".to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        status: sync,
+        health: Some(HealthStatus { status: health, ..HealthStatus::default() }),
+        ..ResourceStatus::default()
+    }
+}
+
 // === impl Held ===
 
 impl Held {
@@ -62,10 +144,7 @@ impl Held {
 
     fn new(object: DeserializeGuard<ApplicationSet>) -> Held {
         match object.0 {
-            Ok(mut set) => {
-                set.meta_mut().managed_fields = None;
-                Held::Whole(Arc::new(set))
-            }
+            Ok(set) => Held::Whole(Whole::new(set)),
             Err(invalid) => {
                 Held::Unreadable { error: invalid.error.into(), metadata: Arc::new(invalid.metadata) }
             }
@@ -87,7 +166,7 @@ impl Sets {
     /// Those that could be read.
     pub(crate) fn whole(&self) -> impl Iterator<Item = Arc<ApplicationSet>> {
         self.held.values().filter_map(|entry| match &entry.held {
-            Held::Whole(set) => Some(set.clone()),
+            Held::Whole(whole) => Some(whole.set.clone()),
             Held::Unreadable { .. } => None,
         })
     }
