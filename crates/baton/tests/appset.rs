@@ -1,0 +1,243 @@
+//! `baton appset` and `baton controller` as a person uses them, beside a Kubernetes API.
+
+mod process;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use process::{Outcome, Running, client, eventually, run};
+use serde_json::{Value, json};
+
+const SET: &str = "\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata:
+  name: web
+  namespace: argocd
+spec:
+  goTemplate: true
+  goTemplateOptions: [missingkey=error]
+  generators:
+    - clusters: {}
+  template:
+    metadata:
+      name: 'web-{{.name}}'
+    spec:
+      project: default
+      source: {repoURL: 'https://git.example.com/web.git', targetRevision: main, path: web}
+      destination: {server: '{{.server}}', namespace: web}
+";
+
+/// A Kubernetes API with the CRDs, a project and one cluster.
+struct Api {
+    _server: Running,
+    home: tempfile::TempDir,
+}
+
+impl Api {
+    async fn start() -> Api {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().to_str().expect("UTF-8");
+        let mut server =
+            Running::start(["apiserver", "--ephemeral", "--data-dir", directory, "--listen", "127.0.0.1:0"]);
+        server.line_with("kubeconfig");
+        let api = Api { _server: server, home };
+        let crds = api.write("crds.yaml", &run(["crds"]).stdout);
+        api.kubectl(&["apply", "--server-side", "-f", &crds]);
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}},
+            {
+                "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+                "metadata": {"name": "default", "namespace": "argocd"},
+                "spec": {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]},
+            },
+            cluster("dev"),
+        ]});
+        let objects = api.write("objects.json", &objects.to_string());
+        api.kubectl(&["apply", "-f", &objects]);
+        api
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.home.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    fn kubeconfig(&self) -> String {
+        self.home.path().join("kubeconfig").to_str().expect("UTF-8").to_owned()
+    }
+
+    #[track_caller]
+    fn kubectl(&self, arguments: &[&str]) -> String {
+        let outcome = Command::new("kubectl")
+            .args(["--kubeconfig", &self.kubeconfig()])
+            .args(arguments)
+            .output()
+            .expect("kubectl runs");
+        assert!(outcome.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&outcome.stderr));
+        String::from_utf8(outcome.stdout).expect("UTF-8")
+    }
+
+    fn appset(&self, arguments: &[&str]) -> Outcome {
+        let mut all = vec!["appset"];
+        all.extend(arguments);
+        let kubeconfig = self.kubeconfig();
+        all.extend(["--kubeconfig", &kubeconfig]);
+        run(all)
+    }
+
+    fn controller(&self) -> Running {
+        let mut controller = Running::start([
+            "controller",
+            "--kubeconfig",
+            &self.kubeconfig(),
+            "--metrics-listen",
+            "127.0.0.1:0",
+        ]);
+        assert!(controller.runs());
+        controller
+    }
+
+    /// Waits until the Applications have these names.
+    async fn has(&self, names: &[&str]) {
+        let client = client(Path::new(&self.kubeconfig())).await;
+        let api: kube::Api<baton_api::Application> = kube::Api::namespaced(client, "argocd");
+        eventually(&format!("Applications {names:?}"), async || {
+            let list = api.list(&kube::api::ListParams::default()).await.expect("a list");
+            let mut found: Vec<String> = list.into_iter().filter_map(|one| one.metadata.name).collect();
+            found.sort();
+            (found == names).then_some(())
+        })
+        .await;
+    }
+}
+
+fn cluster(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {
+            "name": format!("cluster-{name}"), "namespace": "argocd",
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+        },
+        "stringData": {"name": name, "server": format!("https://{name}.example.com"), "config": "{}"},
+    })
+}
+
+#[tokio::test]
+async fn a_set_is_created_listed_shown_and_deleted() {
+    let api = Api::start().await;
+    let empty = api.appset(&["list"]);
+    assert_eq!((empty.code, empty.stdout.as_str()), (Some(0), ""), "{}", empty.stderr);
+    assert!(empty.stderr.contains("No ApplicationSets in namespace argocd"), "{}", empty.stderr);
+
+    let file = api.write("web.yaml", SET);
+    let dry = api.appset(&["create", "-f", &file, "--dry-run"]);
+    assert_eq!(
+        (dry.code, dry.stdout.as_str()),
+        (Some(0), "applicationset.argoproj.io/web created (dry run)\n")
+    );
+    assert_eq!(api.appset(&["get", "web"]).code, Some(20), "a dry run makes nothing");
+    let created = api.appset(&["create", "-f", &file]);
+    assert_eq!(
+        (created.code, created.stdout.as_str()),
+        (Some(0), "applicationset.argoproj.io/web created\n")
+    );
+    let again = api.appset(&["create", "-f", &file]);
+    assert_eq!(again.code, Some(20));
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
+    let upserted = api.appset(&["create", "-f", &file, "--upsert"]);
+    assert_eq!(upserted.code, Some(0), "{}", upserted.stderr);
+
+    let names = api.appset(&["list", "-o", "name"]);
+    assert_eq!(names.stdout, "applicationset.argoproj.io/web\n");
+    let wide = api.appset(&["list", "-A", "-o", "wide"]).stdout;
+    assert!(
+        wide.starts_with("NAMESPACE") && wide.contains("clusters") && wide.contains("AllAtOnce"),
+        "{wide}"
+    );
+    let yaml = api.appset(&["get", "web", "-o", "yaml"]).stdout;
+    let object = baton_grammar::yaml::first(&yaml).expect("YAML");
+    assert_eq!(object["spec"]["template"]["metadata"]["name"], "web-{{.name}}");
+    let absent = api.appset(&["get", "nothing"]);
+    assert_eq!(absent.code, Some(20));
+    assert!(absent.stderr.contains("\"nothing\" not found"), "{}", absent.stderr);
+
+    let unasked = api.appset(&["delete", "web"]);
+    assert_eq!(unasked.code, Some(1), "without a terminal there is nobody to ask");
+    let deleted = api.appset(&["delete", "web", "--yes"]);
+    assert_eq!(
+        (deleted.code, deleted.stdout.as_str()),
+        (Some(0), "applicationset.argoproj.io/web deleted\n")
+    );
+    assert_eq!(api.appset(&["get", "web"]).code, Some(20));
+}
+
+#[tokio::test]
+async fn what_is_generated_from_a_cluster_is_what_the_controller_makes() {
+    let api = Api::start().await;
+    let file = api.write("web.yaml", SET);
+    let generated = api.appset(&["generate", "-f", &file, "-o", "name"]);
+    assert_eq!(generated.code, Some(0), "{}", generated.stderr);
+    assert_eq!(generated.stdout, "application.argoproj.io/web-dev\napplication.argoproj.io/web-in-cluster\n");
+    assert_eq!(api.kubectl(&["get", "applications", "-A", "-o", "name"]), "", "generating writes nothing");
+
+    let mut controller = api.controller();
+    assert_eq!(api.appset(&["create", "-f", &file]).code, Some(0));
+    api.has(&["web-dev", "web-in-cluster"]).await;
+    // Killed and started again, it goes on with what has happened meanwhile.
+    controller.kill();
+    let prod = api.write("prod.json", &cluster("prod").to_string());
+    api.kubectl(&["apply", "-f", &prod]);
+    api.kubectl(&["delete", "application", "-n", "argocd", "web-dev", "--wait=false"]);
+    api.kubectl(&[
+        "patch",
+        "application",
+        "-n",
+        "argocd",
+        "web-dev",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+    let controller = api.controller();
+    api.has(&["web-dev", "web-in-cluster", "web-prod"]).await;
+    api.kubectl(&["delete", "secret", "-n", "argocd", "cluster-prod"]);
+    // The cluster is gone, so nothing could ever take the Application's resources away: it goes without waiting.
+    api.has(&["web-dev", "web-in-cluster"]).await;
+    let shown = api.appset(&["get", "web"]).stdout;
+    assert!(shown.contains("web-dev") && shown.contains("Healthy"), "{shown}");
+    let stopped = controller.terminate();
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+}
+
+#[tokio::test]
+async fn generate_prints_a_stream_sorted_by_name_and_nothing_else() {
+    let home = tempfile::tempdir().expect("a directory");
+    let path = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let set = path("web.yaml", SET);
+    let clusters = path(
+        "clusters.json",
+        &json!({"apiVersion": "v1", "kind": "List", "items": [cluster("b"), cluster("a")]}).to_string(),
+    );
+    let outcome = run(["appset", "generate", "-f", &set, "--clusters", &clusters]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    let documents = baton_grammar::yaml::documents(&outcome.stdout).expect("YAML");
+    let names: Vec<&str> = documents.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+    assert_eq!(names, ["web-a", "web-b", "web-in-cluster"]);
+    assert!(
+        documents.iter().all(|one| one["kind"] == "Application" && one["metadata"]["namespace"] == "argocd")
+    );
+
+    let broken = path("broken.yaml", &SET.replace("{{.server}}", "{{.sever}}"));
+    let outcome = run(["appset", "generate", "-f", &broken, "--clusters", &clusters]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), ""));
+    for part in ["web:", "spec.destination.server", "sever", "line 1"] {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+}
