@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "enable-leader-election", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     leader_elect: Option<String>,
     /// Address of /metrics, /healthz and /readyz; nothing is served without it.
-    #[arg(long, alias = "metrics-addr", value_name = "ADDR")]
+    #[arg(long, alias = "metrics-addr", value_name = "ADDR", value_parser = address)]
     metrics_listen: Option<SocketAddr>,
     /// Address of /api/webhook; nothing is served without it.
-    #[arg(long, alias = "webhook-addr", value_name = "ADDR")]
+    #[arg(long, alias = "webhook-addr", value_name = "ADDR", value_parser = address)]
     webhook_listen: Option<SocketAddr>,
     /// Where copies of repositories are kept; without it a directory that goes with the process.
     #[arg(long, value_name = "DIR")]
@@ -50,6 +50,13 @@ pub(crate) struct Arguments {
     repositories: RepositoryArguments,
     #[command(flatten)]
     flags: Flags,
+}
+
+impl Arguments {
+    /// What to log, where a flag or variable of Argo CD's says so, and whether as JSON.
+    pub(crate) fn log(&self) -> (Option<String>, bool) {
+        (self.flags.filter(), self.flags.json())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -124,12 +131,58 @@ pub(crate) struct Flags {
     /// How many webhooks are handled at once.
     #[arg(long, value_name = "N")]
     webhook_parallelism_limit: Option<String>,
+    /// Address of the health checks; they are on --metrics-listen too.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    probe_addr: Option<SocketAddr>,
+    /// Level of the log: debug, info, warn or error; --log says it more finely.
+    #[arg(long, value_name = "LEVEL", value_parser = ["debug", "info", "warn", "error"])]
+    pub(crate) loglevel: Option<String>,
+    /// Form of the log.
+    #[arg(long, value_name = "FORM", value_parser = ["text", "json"])]
+    pub(crate) logformat: Option<String>,
+    /// Log at level debug.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) debug: Option<String>,
+    /// Without effect: repositories are read by this process.
+    #[arg(long, value_name = "ADDR", hide = true)]
+    argocd_repo_server: Option<String>,
+    /// Without effect.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", hide = true)]
+    repo_server_plaintext: Option<String>,
+    /// Without effect.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", hide = true)]
+    repo_server_strict_tls: Option<String>,
+    /// Without effect.
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    repo_server_timeout_seconds: Option<String>,
     /// Given by a flag of Baton's own.
     #[arg(skip)]
     leader_elect: Option<String>,
 }
 
+/// An address to listen on; `:8080` is that port on every interface, as Go writes it.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
+    whole.parse().map_err(|_| "write it as ADDRESS:PORT or :PORT".to_owned())
+}
+
 impl Flags {
+    /// What to log, where a flag or variable of Argo CD's says so.
+    fn filter(&self) -> Option<String> {
+        let variable =
+            |name: &str| std::env::var(format!("{PREFIX}{name}")).ok().filter(|value| !value.is_empty());
+        let debug = self.debug.clone().or_else(|| variable("DEBUG"));
+        if debug.as_deref() == Some("true") {
+            return Some("debug".to_owned());
+        }
+        self.loglevel.clone().or_else(|| variable("LOGLEVEL"))
+    }
+
+    fn json(&self) -> bool {
+        let variable = std::env::var(format!("{PREFIX}LOGFORMAT")).ok();
+        self.logformat.clone().or(variable).as_deref() == Some("json")
+    }
+
     /// Argo CD's defaults, changed by the environment and then by the flags.
     pub(crate) fn settings(&self, namespace: &str) -> Result<Settings, Failure> {
         let given = self.given();
@@ -213,6 +266,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let controller =
         Controller::new(client, settings, generators).map_err(|error| Failure::usage(error.to_string()))?;
     let metrics = listen(arguments.metrics_listen).await?;
+    let probes = listen(arguments.flags.probe_addr).await?;
     let webhooks = listen(arguments.webhook_listen).await?;
     let (webhook_router, webhook_work) = machinery::webhook_endpoint(&controller, workers);
 
@@ -223,6 +277,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     tokio::select! {
         ended = controller.run(shutdown.asked()) => ended.map_err(|error| Failure::failed(error.to_string()))?,
         ended = serve(metrics, controller.router()) => match ended {},
+        ended = serve(probes, controller.router()) => match ended {},
         ended = serve(webhooks, webhook_router) => match ended {},
         () = webhook_work => {}
     }

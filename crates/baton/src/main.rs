@@ -69,7 +69,11 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    tracing_subscriber::fmt().with_env_filter(EnvFilter::new(&cli.log)).with_writer(std::io::stderr).init();
+    let (filter, json) = match &cli.command {
+        Command::Controller(arguments) => arguments.log(),
+        _ => (None, false),
+    };
+    log(&filter.unwrap_or(cli.log), json);
     let outcome = match cli.command {
         Command::Up(arguments) => run(up::run(arguments)),
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
@@ -84,6 +88,17 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// Logs to standard error; in colours only for a person.
+fn log(filter: &str, json: bool) {
+    use std::io::IsTerminal as _;
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(filter))
+        .with_ansi(colours)
+        .with_writer(std::io::stderr);
+    if json { log.json().init() } else { log.init() }
 }
 
 fn run(work: impl Future<Output = Result<(), failure::Failure>>) -> Result<(), failure::Failure> {

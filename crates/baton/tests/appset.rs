@@ -148,7 +148,36 @@ async fn a_set_is_created_listed_shown_and_deleted() {
     assert_eq!(again.code, Some(20));
     assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     let upserted = api.appset(&["create", "-f", &file, "--upsert"]);
-    assert_eq!(upserted.code, Some(0), "{}", upserted.stderr);
+    assert_eq!(
+        (upserted.code, upserted.stdout.as_str()),
+        (Some(0), "applicationset.argoproj.io/web configured\n")
+    );
+    let patched = api
+        .write("patched.yaml", &SET.replace("  template:", "  templatePatch: 'metadata: {}'\n  template:"));
+    assert_eq!(api.appset(&["create", "-f", &patched, "--upsert"]).code, Some(0));
+    assert!(api.appset(&["get", "web", "-o", "yaml"]).stdout.contains("templatePatch"));
+    assert_eq!(api.appset(&["create", "-f", &file, "--upsert"]).code, Some(0));
+    assert!(
+        !api.appset(&["get", "web", "-o", "yaml"]).stdout.contains("templatePatch"),
+        "what the file lost is gone"
+    );
+
+    for (from, to, part) in [
+        ("project: default", "project: '{{.name}}'", "templated project"),
+        ("- clusters: {}", "- cluster: {}", "spec.generators[0] holds no generator"),
+    ] {
+        let bad = api.write("bad.yaml", &SET.replace(from, to).replace("name: web\n", "name: bad\n"));
+        for command in ["create", "generate"] {
+            let refused = api.appset(&[command, "-f", &bad]);
+            assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{to}");
+            assert!(refused.stderr.contains(part), "{to}: {}", refused.stderr);
+        }
+    }
+    let unknown =
+        api.write("bad.yaml", &SET.replace("path: web}", "pfad: web}").replace("name: web\n", "name: bad\n"));
+    let refused = api.appset(&["create", "-f", &unknown]);
+    assert_eq!(refused.code, Some(20));
+    assert!(refused.stderr.contains("pfad"), "{}", refused.stderr);
 
     let names = api.appset(&["list", "-o", "name"]);
     assert_eq!(names.stdout, "applicationset.argoproj.io/web\n");

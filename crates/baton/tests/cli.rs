@@ -67,6 +67,8 @@ fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
         (&["controller", "--policy", "sometimes"], "--policy=\"sometimes\": must be sync"),
         (&["controller", "--concurrent-application-updates", "201"], "from 1 to 200"),
         (&["controller", "--controllers", "moon"], "moon"),
+        (&["controller", "--metrics-addr", "8080"], "write it as ADDRESS:PORT or :PORT"),
+        (&["controller", "--webhook-addr=:7000", "--debug", "--kubeconfig", "/no/such/file"], "cannot read"),
         (&["appset", "generate"], "--filename"),
         (&["appset", "generate", "-f", "/no/such/file"], "cannot read /no/such/file"),
         (&["appset", "lint", "-f", "/no/such/file"], "cannot read /no/such/file"),

@@ -129,7 +129,8 @@ async fn groups<W: World, O: Outside>(pass: &Pass<'_, W, O>) -> Result<Vec<Group
         let place = format!("spec.generators[{index}]");
         let kinds = Kind::all(entry);
         if kinds.is_empty() {
-            tracing::warn!(set = ?pass.set.metadata.name, %place, "the entry holds no known generator");
+            // To take a misspelt generator for one that yields nothing would delete what the right one made.
+            return Err(Fault::at(&place, "the entry holds no known generator"));
         }
         let results = pass.entry(entry, &place).await?;
         for (kind, params) in kinds.into_iter().zip(results) {

@@ -142,33 +142,32 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The objects of an answer. An answer without a body has none, and what follows the first value is not looked at.
+/// The objects of an answer. What follows its first value is not looked at.
+///
+/// An answer that does not hold the list is an error, whatever its status said: to take it for an empty list would
+/// delete every Application because a plugin's backend is down.
 fn read_answer(body: &[u8], budget: &Budget) -> Result<Vec<Params>, String> {
     let Some(first) = serde_json::Deserializer::from_slice(body).into_iter::<Json>().next() else {
-        return Ok(Vec::new());
+        return Err("the answer is empty; without parameters it must hold output.parameters: []".to_owned());
     };
     let answer = first.map_err(|error| format!("the answer is no JSON: {error}"))?;
     if !matches!(answer, Json::Object(_) | Json::Null) {
         return Err("the answer is no object".to_owned());
     }
-    match answer.get("output") {
-        None | Some(Json::Null) => return Ok(Vec::new()),
-        Some(Json::Object(_)) => {}
-        Some(_) => return Err("output of the answer is no object".to_owned()),
+    if answer.get("output").is_some_and(|output| !matches!(output, Json::Object(_) | Json::Null)) {
+        return Err("output of the answer is no object".to_owned());
     }
-    match answer.pointer("/output/parameters") {
-        None | Some(Json::Null) => Ok(Vec::new()),
-        Some(Json::Array(objects)) => {
-            budget.sets(objects.len())?;
-            objects
-                .iter()
-                .map(|object| {
-                    list::object(object).map_err(|_| "output.parameters holds what is no object".to_owned())
-                })
-                .collect()
-        }
-        Some(_) => Err("output.parameters of the answer is no list".to_owned()),
-    }
+    let Some(parameters) = answer.pointer("/output/parameters") else {
+        return Err("the answer has no output.parameters".to_owned());
+    };
+    let objects = parameters.as_array().ok_or("output.parameters of the answer is no list")?;
+    budget.sets(objects.len())?;
+    objects
+        .iter()
+        .map(|object| {
+            list::object(object).map_err(|_| "output.parameters holds what is no object".to_owned())
+        })
+        .collect()
 }
 
 /// Calls plugins over HTTP.

@@ -113,13 +113,31 @@ async fn answers_become_sets_in_both_modes() {
 }
 
 #[tokio::test]
-async fn an_answer_without_parameters_is_empty() {
-    for answer in ["", "{}", r#"{"output": null}"#, r#"{"output": {}}"#, r#"{"output": {"parameters": []}}"#]
-    {
+async fn only_a_list_without_parameters_is_empty() {
+    let answers = [
+        "",
+        "null",
+        "{}",
+        r#"{"output": null}"#,
+        r#"{"output": {}}"#,
+        r#"{"output": {"parameters": null}}"#,
+        r#"{"error": "backend down"}"#,
+        r#"{"output": {"parameters": []}}"#,
+    ];
+    for answer in answers {
         let url = serve(move |_, _| answer.into_response()).await;
         let config = json!({"baseUrl": url, "token": "$plugin.token"});
-        let generated = run(config, plain(), true).await.expect("an answer");
-        assert!(generated.groups[0].params.is_empty(), "{answer}");
+        match run(config, plain(), true).await {
+            Ok(generated) => {
+                assert!(answer.contains("[]") && generated.groups[0].params.is_empty(), "{answer}");
+            }
+            Err(error) => {
+                assert!(
+                    !answer.contains("[]") && error.to_string().contains("output.parameters"),
+                    "{answer}: {error}"
+                );
+            }
+        }
     }
 }
 

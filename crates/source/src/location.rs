@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::error::SourceError;
 use crate::secret::Secret;
 use crate::settings::Settings;
-use crate::snapshot;
 
 /// Longest URL that is read.
 const MAX_URL: usize = 4096;
@@ -69,12 +68,7 @@ impl Location {
             return Err(refuse("it holds a control character"));
         }
         if let Some(path) = mapped(url, settings) {
-            let (path, display) = (path.to_owned(), display(url));
-            return Ok(if snapshot::is_plain(&path) {
-                Location::Directory { path, display }
-            } else {
-                Location::Local { path, display }
-            });
+            return Ok(Location::Local { path: path.to_owned(), display: display(url) });
         }
         if url.starts_with('-') {
             return Err(refuse("it begins with a dash"));

@@ -1,6 +1,6 @@
 //! The repositories as the rest of the program sees them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -35,6 +35,8 @@ pub struct Repositories(Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
+    /// Mapped directories that are no repositories.
+    plain: BTreeSet<PathBuf>,
     pub(crate) runner: Runner,
     pub(crate) surroundings: Surroundings,
     cache: Mutex<Option<Arc<Cache>>>,
@@ -46,6 +48,9 @@ pub(crate) struct Inner {
 
 impl Repositories {
     /// Readies the reading of repositories. The cache directory is made when it is first needed.
+    ///
+    /// Which of the mapped directories are repositories is decided here, once: a repository that loses its objects is
+    /// an error later, not a directory of other files.
     pub fn new(settings: Settings) -> Repositories {
         Repositories(Arc::new(Inner {
             runner: Runner::new(settings.git.clone(), settings.limits.processes),
@@ -55,6 +60,7 @@ impl Repositories {
             listings: Listings::default(),
             trees: Trees::new(settings.limits.cached_entries),
             gates: Mutex::default(),
+            plain: settings.local.values().filter(|path| snapshot::is_plain(path)).cloned().collect(),
             settings,
         }))
     }
@@ -75,7 +81,7 @@ impl Repositories {
         fresh: bool,
     ) -> Result<Commit, SourceError> {
         let inner = &*self.0;
-        let location = Location::parse(url, &inner.settings)?;
+        let location = inner.locate(url)?;
         let repository = location.display();
         if let Some(commit) = references::check(&repository, revision)? {
             return Ok(commit);
@@ -97,7 +103,7 @@ impl Repositories {
     /// The repository cannot be read, has no such commit, or its tree is over a limit or none a checkout may have.
     pub async fn tree(&self, url: &str, access: &Access, commit: &Commit) -> Result<Arc<Tree>, SourceError> {
         let inner = &*self.0;
-        match Location::parse(url, &inner.settings)? {
+        match inner.locate(url)? {
             Location::Directory { path, display } => {
                 inner.local_tree(&display, &inner.snapshots_of(&path), *commit).await
             }
@@ -119,7 +125,7 @@ impl Repositories {
         paths: &[String],
     ) -> Result<Vec<(String, Bytes)>, SourceError> {
         let inner = &*self.0;
-        let location = Location::parse(url, &inner.settings)?;
+        let location = inner.locate(url)?;
         let repository = location.display();
         let allowance =
             Allowance { each: inner.settings.limits.file_bytes, all: inner.settings.limits.read_bytes };
@@ -134,9 +140,10 @@ impl Repositories {
                 |path: &String| tree.file(path).map_err(|astray| fault(path, astray.why().to_owned()));
             paths.iter().map(object).collect()
         };
+        let plain = matches!(location, Location::Directory { .. });
         let contents = match location {
             Location::Directory { path, display } | Location::Local { path, display } => {
-                let path = if snapshot::is_plain(&path) { inner.snapshots_of(&path) } else { path };
+                let path = if plain { inner.snapshots_of(&path) } else { path };
                 let objects = objects_of(&*inner.local_tree(&display, &path, *commit).await?)?;
                 let store = Store::local(&path);
                 let here = store.contents(&inner.runner, &inner.settings.limits, &objects, allowance).await;
@@ -180,6 +187,15 @@ fn large(
 }
 
 impl Inner {
+    fn locate(&self, url: &str) -> Result<Location, SourceError> {
+        Ok(match Location::parse(url, &self.settings)? {
+            Location::Local { path, display } if self.plain.contains(&path) => {
+                Location::Directory { path, display }
+            }
+            other => other,
+        })
+    }
+
     fn snapshots_of(&self, directory: &Path) -> PathBuf {
         snapshot::place(&self.settings.cache_dir, directory)
     }
@@ -255,12 +271,16 @@ impl Inner {
 
     /// The cache, opened when it is first needed.
     pub(crate) async fn cache(&self, repository: &str) -> Result<Arc<Cache>, SourceError> {
-        if let Some(cache) = self.cache.lock().clone() {
+        if let Some(cache) = self.cache.lock().clone()
+            // Whoever cleans up temporary files may have taken it away.
+            && self.settings.cache_dir.is_dir()
+        {
             return Ok(cache);
         }
         let root = self.settings.cache_dir.clone();
         let opened = Arc::new(self.disk(repository, move || Cache::open(&root)).await?);
-        Ok(self.cache.lock().get_or_insert(opened).clone())
+        *self.cache.lock() = Some(opened.clone());
+        Ok(opened)
     }
 
     /// Does what waits for the disk where it holds nobody up.

@@ -16,6 +16,9 @@ const IDENTITY: [(&str, &str); 6] = [
     ("GIT_COMMITTER_DATE", "1000000000 +0000"),
 ];
 
+/// What git calls a tree without entries.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /// Whether a directory is neither a working tree's root nor a bare repository.
 pub(crate) fn is_plain(directory: &Path) -> bool {
     let bare = || directory.join("HEAD").is_file() && directory.join("objects").is_dir();
@@ -36,13 +39,29 @@ pub(crate) async fn take(
     directory: &Path,
     place: &Path,
 ) -> Result<Commit, Failure> {
-    std::fs::create_dir_all(place).map_err(Failure::Io)?;
+    let above = place.parent().unwrap_or(place);
+    std::fs::create_dir_all(above).map_err(Failure::Io)?;
     // Of its own, so that neither another process nor one that was killed is in the way.
-    let scratch = tempfile::tempdir_in(place).map_err(Failure::Io)?;
-    let git = Snapshot { runner, limits, directory, place, index: &scratch.path().join("index") };
-    git.run(&["init", "--quiet", "--bare"]).await?;
-    git.run(&["add", "--all", "."]).await?;
+    let scratch = tempfile::tempdir_in(above).map_err(Failure::Io)?;
+    let (index, new) = (scratch.path().join("index"), scratch.path().join("new"));
+    let git = |place| Snapshot { runner, limits, directory, place, index: &index };
+    if !place.join("HEAD").is_file() {
+        git(&new).run(&["init", "--quiet", "--bare"]).await?;
+        // Whoever comes second finds it there, complete.
+        if let Err(fault) = std::fs::rename(&new, place)
+            && !place.join("HEAD").is_file()
+        {
+            return Err(Failure::Io(fault));
+        }
+    }
+    let git = git(place);
+    // What .gitignore names is a file like others here.
+    git.run(&["add", "--all", "--force", "."]).await?;
     let tree = git.run(&["write-tree"]).await?;
+    if tree.trim() == EMPTY_TREE {
+        // More likely a lost mount or a copy under way than a wish to have nothing.
+        return Err(Failure::Refused(Refusal::Content(format!("{} is empty", directory.display()))));
+    }
     let commit = git.run(&["commit-tree", tree.trim(), "-m", "snapshot"]).await?;
     Commit::parse(commit.trim())
         .ok_or_else(|| Failure::Refused(Refusal::Content("git gave no commit for the directory".to_owned())))

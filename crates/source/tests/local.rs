@@ -70,6 +70,50 @@ async fn the_files_of_a_mapped_directory_stand_for_every_revision() {
 }
 
 #[tokio::test]
+async fn what_gitignore_names_is_a_file_like_others_where_there_is_no_repository() {
+    let plain = tempfile::tempdir().expect("a directory");
+    std::fs::write(plain.path().join(".gitignore"), "*.yaml\n").expect("a file");
+    std::fs::write(plain.path().join("config.yaml"), "a: 1\n").expect("a file");
+    let path = plain.path().to_owned();
+    let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), path)));
+    let anonymous = Access::anonymous();
+    let commit = world.repositories.resolve(URL, &anonymous, "main", false).await.expect("a snapshot");
+    let tree = world.repositories.tree(URL, &anonymous, &commit).await.expect("a tree");
+    assert_eq!(tree.files_like_pathspec("*.yaml").expect("a pattern"), ["config.yaml"]);
+}
+
+#[tokio::test]
+async fn a_mapped_directory_that_loses_what_it_had_is_an_error_and_never_empty() {
+    // A repository stays one: with its directory emptied, as by a lost mount, there is nothing to read.
+    let (repo, _) = Repo::filled();
+    let world = mapped(&repo);
+    resolve(&world, "HEAD").await.expect("a repository");
+    std::fs::remove_dir_all(repo.path().join(".git")).expect("removed");
+    let error = resolve(&world, "HEAD").await.expect_err("no repository any more").to_string();
+    assert!(error.contains(URL), "{error}");
+
+    let plain = tempfile::tempdir().expect("a directory");
+    std::fs::write(plain.path().join("config.yaml"), "a: 1\n").expect("a file");
+    let path = plain.path().to_owned();
+    let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), path)));
+    resolve(&world, "HEAD").await.expect("a snapshot");
+    std::fs::remove_file(plain.path().join("config.yaml")).expect("removed");
+    let error = resolve(&world, "HEAD").await.expect_err("an empty directory").to_string();
+    assert!(error.contains("is empty"), "{error}");
+}
+
+#[tokio::test]
+async fn snapshots_of_one_directory_are_taken_at_the_same_time() {
+    let plain = tempfile::tempdir().expect("a directory");
+    std::fs::write(plain.path().join("config.yaml"), "a: 1\n").expect("a file");
+    let path = plain.path().to_owned();
+    let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), path)));
+    let all = futures::future::join_all((0..12).map(|_| resolve(&world, "main"))).await;
+    let first = all[0].as_ref().expect("a snapshot");
+    assert!(all.iter().all(|commit| commit.as_ref().ok() == Some(first)), "{all:?}");
+}
+
+#[tokio::test]
 async fn what_is_no_directory_is_said_to_be_none() {
     let nowhere = tempfile::tempdir().expect("a directory").path().join("gone");
     let world = World::with(|settings| drop(settings.local.insert(URL.to_owned(), nowhere)));

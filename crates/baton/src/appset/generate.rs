@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use baton_api::ApplicationSet;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -47,7 +46,7 @@ enum Output {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let sets = sets(&arguments.files)?;
+    let sets = manifests::sets(&arguments.files, true)?;
     let cache =
         tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
     let generators =
@@ -62,12 +61,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         let client = arguments.connection.client().await?;
         let world = Live::new(client, &arguments.connection.namespace);
         for set in &sets {
-            applications.extend(offline::applications(set, &generators, &world).await?);
+            applications.extend(offline::applications(&set.set, &generators, &world).await?);
         }
     } else {
         let world = arguments.offline.objects(&arguments.connection.namespace)?;
         for set in &sets {
-            applications.extend(offline::applications(set, &generators, &world).await?);
+            applications.extend(offline::applications(&set.set, &generators, &world).await?);
         }
     }
     applications.sort_by_key(name);
@@ -86,24 +85,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-fn sets(files: &[PathBuf]) -> Result<Vec<ApplicationSet>, Failure> {
-    let mut sets = Vec::new();
-    for manifest in manifests::read(files)? {
-        let documents = baton_grammar::yaml::documents(&manifest.text)
-            .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
-        for document in documents.into_iter().filter(|document| document["kind"] == "ApplicationSet") {
-            let set = serde_json::from_value(document).map_err(|error| {
-                Failure::usage(format!("{}: not an ApplicationSet: {error}", manifest.name))
-            })?;
-            sets.push(set);
-        }
-    }
-    if sets.is_empty() {
-        return Err(Failure::usage("no document with `kind: ApplicationSet` in the files given"));
-    }
-    Ok(sets)
 }
 
 fn name(application: &Value) -> String {

@@ -3,6 +3,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use baton_api::ApplicationSet;
+use serde_json::Value;
+
 use crate::failure::Failure;
 
 /// Largest file that is read.
@@ -34,6 +37,67 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Manifest>, Failure> {
         }
     }
     Ok(manifests)
+}
+
+/// An ApplicationSet as it is written, and as it is understood.
+pub(crate) struct Written {
+    pub(crate) document: Value,
+    pub(crate) set: ApplicationSet,
+}
+
+/// The ApplicationSets of the files. Other kinds are passed over where `beside` allows them.
+///
+/// What Argo CD's own command refuses is refused: a templated project and an entry without a generator.
+pub(crate) fn sets(files: &[PathBuf], beside: bool) -> Result<Vec<Written>, Failure> {
+    let mut sets = Vec::new();
+    for manifest in read(files)? {
+        let documents = baton_grammar::yaml::documents(&manifest.text)
+            .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
+        for document in documents.into_iter().filter(|document| !document.is_null()) {
+            if document["kind"] == "ApplicationSet" {
+                let written = understood(document);
+                sets.push(written.map_err(|why| Failure::usage(format!("{}: {why}", manifest.name)))?);
+            } else if !beside {
+                let kind = &document["kind"];
+                return Err(Failure::usage(format!(
+                    "{}: found kind {kind}, expected ApplicationSet",
+                    manifest.name
+                )));
+            }
+        }
+    }
+    if sets.is_empty() {
+        return Err(Failure::usage("no document with `kind: ApplicationSet` in the files given"));
+    }
+    Ok(sets)
+}
+
+fn understood(document: Value) -> Result<Written, String> {
+    let set: ApplicationSet = serde_json::from_value(document.clone())
+        .map_err(|error| format!("not an ApplicationSet: {error}"))?;
+    let name = set.metadata.name.as_deref().unwrap_or_default();
+    if name.is_empty() {
+        return Err("an ApplicationSet has no metadata.name".to_owned());
+    }
+    if !document["spec"].is_object() {
+        return Err(format!("ApplicationSet {name} has no spec"));
+    }
+    if set.spec.template.spec.project.contains("{{") {
+        return Err(format!(
+            "ApplicationSet {name} has a templated project ({}): whoever controls the parameters could choose it; name \
+             the project",
+            set.spec.template.spec.project
+        ));
+    }
+    for (index, generator) in set.spec.generators.iter().enumerate() {
+        if baton_generators::kinds(generator).is_empty() {
+            return Err(format!(
+                "ApplicationSet {name}: spec.generators[{index}] holds no generator; `baton appset lint` shows what is \
+                 misspelt"
+            ));
+        }
+    }
+    Ok(Written { document, set })
 }
 
 fn file_text(path: &Path) -> Result<Manifest, Failure> {

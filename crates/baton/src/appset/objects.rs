@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use baton_api::ApplicationSet;
 use clap::Args;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject};
 use serde_json::Value;
 
-use super::manifests;
+use super::manifests::{self, Written};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::print::{self, Form};
@@ -111,65 +112,81 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let sets = self.sets()?;
+        // All are read and judged before the first is written.
+        let sets = manifests::sets(&self.files, false)?;
         let client = self.connection.client().await?;
         let mut made = Vec::new();
-        for set in &sets {
-            let name = set.metadata.name.clone().unwrap_or_default();
-            let namespace = set.metadata.namespace.as_deref().unwrap_or(&self.connection.namespace);
-            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind());
-            let (object, verb) = if self.upsert {
-                let parameters = PatchParams { dry_run: self.dry_run, ..PatchParams::apply(MANAGER).force() };
-                (api.patch(&name, &parameters, &Patch::Apply(set)).await?, "applied")
-            } else {
-                let parameters =
-                    PostParams { dry_run: self.dry_run, field_manager: Some(MANAGER.to_owned()) };
-                (api.create(&parameters, set).await?, "created")
+        for written in &sets {
+            let namespace = written.set.metadata.namespace.as_deref().unwrap_or(&self.connection.namespace);
+            let place = Place { client: &client, namespace, dry_run: self.dry_run };
+            let existing = if self.upsert { place.existing(written).await? } else { None };
+            let (object, verb) = match existing {
+                Some(version) => (place.replace(written, &version).await?, "configured"),
+                None => (place.create(written).await?, "created"),
             };
             if self.output.is_none() {
+                let name = text(&object, "/metadata/name");
                 let dry = if self.dry_run { " (dry run)" } else { "" };
                 print::out(&format!("applicationset.argoproj.io/{name} {verb}{dry}\n"))?;
             }
-            made.push(whole(&object)?);
+            made.push(object);
         }
         match self.output {
             None => Ok(()),
             output => show(&made, output, made.len() == 1),
         }
     }
+}
 
-    /// All are read and judged before the first is written.
-    fn sets(&self) -> Result<Vec<DynamicObject>, Failure> {
-        let mut sets = Vec::new();
-        for manifest in manifests::read(&self.files)? {
-            let documents = baton_grammar::yaml::documents(&manifest.text)
-                .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
-            for document in documents.into_iter().filter(|document| !document.is_null()) {
-                if document["kind"] != "ApplicationSet" {
-                    return Err(Failure::usage(format!(
-                        "{}: found kind {}, expected ApplicationSet",
-                        manifest.name, document["kind"]
-                    )));
-                }
-                serde_json::from_value::<ApplicationSet>(document.clone()).map_err(|error| {
-                    Failure::usage(format!("{}: not an ApplicationSet: {error}", manifest.name))
-                })?;
-                let set: DynamicObject = serde_json::from_value(document)
-                    .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
-                if set.metadata.name.as_deref().unwrap_or_default().is_empty() {
-                    return Err(Failure::usage(format!(
-                        "{}: an ApplicationSet has no metadata.name",
-                        manifest.name
-                    )));
-                }
-                sets.push(set);
-            }
-        }
-        if sets.is_empty() {
-            return Err(Failure::usage("no ApplicationSet in the files given"));
-        }
-        Ok(sets)
+/// Where ApplicationSets are written. The API is asked to refuse fields it does not know.
+struct Place<'a> {
+    client: &'a Client,
+    namespace: &'a str,
+    dry_run: bool,
+}
+
+impl Place<'_> {
+    /// The version of the set that is there.
+    async fn existing(&self, written: &Written) -> Result<Option<String>, Failure> {
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), self.namespace, &kind());
+        let found = api.get_opt(&name(written)).await?;
+        Ok(found.and_then(|found| found.metadata.resource_version))
     }
+
+    async fn create(&self, written: &Written) -> Result<Value, Failure> {
+        self.send(http::Method::POST, &self.path(""), &written.document).await
+    }
+
+    /// What the file no longer says goes.
+    async fn replace(&self, written: &Written, version: &str) -> Result<Value, Failure> {
+        let mut document = written.document.clone();
+        document["metadata"]["resourceVersion"] = version.into();
+        self.send(http::Method::PUT, &self.path(&name(written)), &document).await
+    }
+
+    fn path(&self, name: &str) -> String {
+        let version = baton_api::names::API_VERSION;
+        let slash = if name.is_empty() { "" } else { "/" };
+        let dry = if self.dry_run { "&dryRun=All" } else { "" };
+        format!(
+            "/apis/{version}/namespaces/{}/applicationsets{slash}{name}?fieldManager={MANAGER}&fieldValidation=Strict{dry}",
+            self.namespace
+        )
+    }
+
+    async fn send(&self, method: http::Method, path: &str, document: &Value) -> Result<Value, Failure> {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(document.to_string().into_bytes())
+            .map_err(|error| Failure::usage(format!("not a name an object can have: {error}")))?;
+        Ok(self.client.request(request).await?)
+    }
+}
+
+fn name(written: &Written) -> String {
+    written.set.metadata.name.clone().unwrap_or_default()
 }
 
 #[derive(Debug, Args)]

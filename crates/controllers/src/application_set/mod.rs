@@ -325,7 +325,11 @@ impl Reconciler {
     ) -> Result<Option<Duration>, PassError> {
         tracing::warn!(application_set = %key, reason, "{message}");
         let verdict = Verdict::Failed { reason, message, generated: false };
-        self.write_status(key, set, &verdict, None).await?;
+        // The wish to be looked at anew was granted, if in vain: left in place, the next wish would change nothing
+        // and wake nobody.
+        if let Written::Ours(set) = self.write_status(key, set, &verdict, None).await? {
+            self.remove_refresh(key, set, &verdict).await?;
+        }
         Ok(Some(AFTER_FAILURE))
     }
 

@@ -25,6 +25,10 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("namespace", "the garbage collector deletes the Application whose owner is in another namespace"),
     ("other-owner", "the garbage collector deletes the Application whose owner does not exist"),
     ("other-uid", "the garbage collector deletes the Application whose owner does not exist"),
+    (
+        "refresh-on-error",
+        "a wish to be looked at anew is granted in vain too, so that the next one wakes the set",
+    ),
     ("terminating", "an Application that is being deleted is left alone"),
     ("rolling-no-steps", "progressive syncs count as off until there are ordered rollouts"),
 ];

@@ -306,3 +306,19 @@ async fn a_project_that_takes_only_signed_commits_gets_none_that_nobody_verified
     let said = scene.conditions("set").join("\n");
     assert!(!said.contains("only signed commits") && said.contains("ErrorOccurred=True"), "{said}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_fails_can_be_asked_to_look_again_and_again() {
+    let scene = Scene::new().await;
+    let mut broken = set("set", json!([{"plugin": {"configMapRef": {"name": "missing"}}}]));
+    broken["metadata"]["annotations"] = json!({"argocd.argoproj.io/application-set-refresh": "true"});
+    for _ in 0..2 {
+        scene.put(broken.clone()).await;
+        assert!(scene.conditions("set").iter().any(|said| said.starts_with("ErrorOccurred=True")));
+        assert_eq!(
+            scene.set("set")["metadata"]["annotations"],
+            Value::Null,
+            "the next wish is a change again"
+        );
+    }
+}
