@@ -103,6 +103,11 @@ impl Hasher {
         self.text(b's', text);
     }
 
+    /// Adds a number.
+    pub fn number(&mut self, number: u64) {
+        self.bytes(b'u', &number.to_le_bytes());
+    }
+
     /// Adds another fingerprint.
     pub fn digest(&mut self, digest: Digest) {
         self.bytes(b'd', &digest.0);

@@ -36,6 +36,15 @@ pub struct Reads {
 }
 
 impl Reads {
+    /// Whether nothing was read but the set itself, cluster Secrets and projects: then the result is the same for as
+    /// long as they are.
+    pub fn only_clusters(&self) -> bool {
+        let outside =
+            self.hosts || self.plugins || !self.repositories.is_empty() || !self.pull_requests.is_empty();
+        let objects = [self.config_maps.len(), self.secrets.len(), self.resources.len()];
+        !outside && objects == [0; 3]
+    }
+
     /// Whether a cluster Secret's creation, change or deletion can alter the result.
     pub fn touched_by_cluster(&self, before: Option<&ClusterSecret>, after: Option<&ClusterSecret>) -> bool {
         if before == after {

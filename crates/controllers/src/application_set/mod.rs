@@ -38,6 +38,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::cache::{Held, Known, ObjectKey, Record, Whole};
+use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
 use crate::settings::Settings;
@@ -97,8 +98,17 @@ struct Memory {
     uid: Option<String>,
     rendered: Rendered,
     settled: Settled,
+    /// The last pass, if it found nothing to do.
+    quiet: Option<Quiet>,
     /// Told once, not every pass.
     told: Option<&'static str>,
+}
+
+/// A pass that found nothing to do and read nothing but caches: while they are the same, so is the next.
+struct Quiet {
+    surroundings: Digest,
+    reads: Reads,
+    requeue: Option<Duration>,
 }
 
 /// What a set's last pass read, and what would mend its faults.
@@ -225,6 +235,12 @@ impl Reconciler {
         set: Whole,
         memory: &mut Memory,
     ) -> Result<Option<Duration>, PassError> {
+        let surroundings = self.surroundings(key, &set);
+        if let Some(quiet) = memory.quiet.as_ref().filter(|quiet| quiet.surroundings == surroundings) {
+            self.remember(key, quiet.reads.clone(), None);
+            return Ok(quiet.requeue);
+        }
+        let version = set.metadata.resource_version.clone();
         let generated = match self.generators.generate(&set, &self.world()).await {
             Ok(generated) => generated,
             Err(error) => {
@@ -252,6 +268,7 @@ impl Reconciler {
             Some(message) => failed(reason::APPLICATION_VALIDATION_ERROR, message),
         };
         let outcome = self.act(key, &set, memory, &generated, &desired, &faults, &destinations).await;
+        let reads = generated.reads.only_clusters().then(|| generated.reads.clone());
         self.remember(key, generated.reads, Some(&faults));
         let written = match &outcome {
             Ok(()) => {
@@ -266,16 +283,40 @@ impl Reconciler {
         if let Err((_, message)) = outcome {
             return Err(PassError::Applications(message));
         }
-        match written {
-            Written::Ours(set) => self.remove_refresh(key, set, &verdict).await?,
+        let untouched = match written {
+            Written::Ours(set) => {
+                let same =
+                    self.surroundings(key, &set) == surroundings && set.metadata.resource_version == version;
+                self.remove_refresh(key, set, &verdict).await?;
+                same
+            }
             Written::Changed => return Err(PassError::Changed),
             Written::Gone => return Ok(None),
-        }
+        };
         let requeue = generated.requeue_after.filter(|delay| !delay.is_zero());
+        memory.quiet = reads.filter(|_| untouched && faults.by_name.is_empty()).map(|reads| Quiet {
+            surroundings,
+            reads,
+            requeue,
+        });
         Ok(match faults.by_name.is_empty() {
             true => requeue,
             false => Some(requeue.unwrap_or(AFTER_FAILURE)),
         })
+    }
+
+    /// Tells one state of all that a pass without generators' own reads depends on from another.
+    fn surroundings(&self, key: &ObjectKey, set: &ApplicationSet) -> Digest {
+        let mut hasher = Hasher::new();
+        hasher.str(set.metadata.resource_version.as_deref().unwrap_or_default());
+        hasher.number(self.known.secrets.lock().cluster_changes());
+        hasher.number(u64::from(self.known.in_cluster_enabled()));
+        for (name, signed) in &*self.known.projects.lock() {
+            hasher.str(name);
+            hasher.number(u64::from(*signed));
+        }
+        self.known.applications.lock().describe(key, &mut hasher);
+        hasher.finish()
     }
 
     /// Makes the Applications what they should be. An error is a reason and a message, those of the first Application

@@ -7,7 +7,7 @@ use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 
 use super::gone::Gone;
 use super::{ObjectKey, Observed, version};
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 
 /// What is kept of an owned Application.
 #[derive(Debug, Clone)]
@@ -76,6 +76,17 @@ impl Applications {
         let Some(namespace) = self.namespaces.get(&set.namespace) else { return BTreeMap::new() };
         let names = namespace.owned.get(&set.name).into_iter().flatten();
         names.filter_map(|name| Some((name.clone(), namespace.records.get(name)?.clone()))).collect()
+    }
+
+    /// Adds to `hasher` what tells one state of a set's Applications from another.
+    pub(crate) fn describe(&self, set: &ObjectKey, hasher: &mut Hasher) {
+        let Some(namespace) = self.namespaces.get(&set.namespace) else { return };
+        let names = namespace.owned.get(&set.name).into_iter().flatten();
+        for record in names.filter_map(|name| namespace.records.get(name)) {
+            // The version is that of one object's one state; what is unsure of it is another.
+            hasher.number(record.version);
+            hasher.number(u64::from(record.digest.is_some()));
+        }
     }
 
     /// How many owned Applications there are in a namespace, whoever owns them.

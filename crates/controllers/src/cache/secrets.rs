@@ -19,6 +19,8 @@ pub(crate) struct ClusterChange {
 pub(crate) struct Secrets {
     /// In the order of the Secrets' names; copied on a change only while a pass reads them.
     clusters: Arc<Vec<ClusterSecret>>,
+    /// How often they changed.
+    cluster_changes: u64,
     repositories: BTreeMap<String, RepositorySecret>,
     seen: Option<BTreeSet<String>>,
     repository_list: Option<Arc<Vec<RepositorySecret>>>,
@@ -28,6 +30,11 @@ impl Secrets {
     /// Every cluster, in the order of the Secrets' names.
     pub(crate) fn clusters(&self) -> Arc<Vec<ClusterSecret>> {
         self.clusters.clone()
+    }
+
+    /// A number that is another one after each change of a cluster.
+    pub(crate) fn cluster_changes(&self) -> u64 {
+        self.cluster_changes
     }
 
     /// Every repository and set of credentials, in the order of the Secrets' names.
@@ -88,6 +95,7 @@ impl Secrets {
         if before == after {
             return None;
         }
+        self.cluster_changes += 1;
         let clusters = Arc::make_mut(&mut self.clusters);
         match (place, after.clone()) {
             (Ok(place), Some(cluster)) => clusters[place] = cluster,
