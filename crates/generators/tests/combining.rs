@@ -161,13 +161,24 @@ fn selectors_see_flattened_parameters() {
 
 #[test]
 fn several_generators_of_one_entry_run_in_order() {
-    let entry =
-        json!([{"plugin": null, "clusters": {}, "list": {"elements": [{"a": "b"}]}}, {}, {"unknown": {}}]);
+    let entry = json!([{"plugin": null, "clusters": {}, "list": {"elements": [{"a": "b"}]}}]);
     let generated = generate(entry, true).expect("parameters");
     assert_eq!(
         generated.groups.iter().map(|group| (group.generator, group.params.len())).collect::<Vec<_>>(),
         [(0, 1), (0, 1)]
     );
+}
+
+#[test]
+fn an_entry_without_a_known_generator_is_an_error_and_not_nothing() {
+    for entry in [json!({}), json!({"unknown": {}}), json!({"selector": {}})] {
+        let error =
+            generate(json!([{"list": {"elements": [{"a": "b"}]}}, entry]), true).expect_err("no generator");
+        assert!(
+            error.to_string().contains("spec.generators[1]: the entry holds no known generator"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
