@@ -51,7 +51,11 @@ impl Repositories {
     ///
     /// Which of the mapped directories are repositories is decided here, once: a repository that loses its objects is
     /// an error later, not a directory of other files.
-    pub fn new(settings: Settings) -> Repositories {
+    pub fn new(mut settings: Settings) -> Repositories {
+        // `git` runs in other directories than this process.
+        if let Ok(absolute) = std::path::absolute(&settings.cache_dir) {
+            settings.cache_dir = absolute;
+        }
         Repositories(Arc::new(Inner {
             runner: Runner::new(settings.git.clone(), settings.limits.processes),
             surroundings: Surroundings::new(settings.ssh.clone(), settings.inherit_proxy),

@@ -70,6 +70,20 @@ async fn the_files_of_a_mapped_directory_stand_for_every_revision() {
 }
 
 #[tokio::test]
+async fn a_cache_may_be_named_relative_to_where_the_process_runs() {
+    let plain = tempfile::tempdir().expect("a directory");
+    std::fs::write(plain.path().join("config.yaml"), "a: 1\n").expect("a file");
+    let here = tempfile::tempdir_in(".").expect("a directory");
+    let relative = std::path::PathBuf::from(here.path().file_name().expect("a name"));
+    let path = plain.path().to_owned();
+    let world = World::with(|settings| {
+        settings.cache_dir = relative;
+        settings.local.insert(URL.to_owned(), path);
+    });
+    resolve(&world, "main").await.expect("a snapshot");
+}
+
+#[tokio::test]
 async fn what_gitignore_names_is_a_file_like_others_where_there_is_no_repository() {
     let plain = tempfile::tempdir().expect("a directory");
     std::fs::write(plain.path().join(".gitignore"), "*.yaml\n").expect("a file");
