@@ -146,6 +146,10 @@ pub mod baton {
     pub const DELETION_FUSE: &str = "baton.dev/deletion-fuse";
     /// On an Application: label that names its set.
     pub const SET_LABEL: &str = "baton.dev/application-set";
+    /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.
+    pub const APPROVAL: &str = "baton.dev/approval";
+    /// On a hook: the operation that created it.
+    pub const OPERATION: &str = "baton.dev/operation";
     /// Prefix of every name above.
     pub const PREFIX: &str = "baton.dev/";
 }

@@ -1,0 +1,1 @@
+//! Member clusters: connections, live state and writes.

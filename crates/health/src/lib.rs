@@ -1,0 +1,1 @@
+//! The health of one live object, and the actions it offers.

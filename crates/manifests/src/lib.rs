@@ -1,0 +1,1 @@
+//! From an Application's sources to the objects they describe.

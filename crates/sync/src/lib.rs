@@ -1,0 +1,5 @@
+//! What a sync does next, and what an Application's state means: decisions without I/O.
+//!
+//! Time and observations are arguments; what is to be done goes out as values ([`action`]).
+
+pub mod action;
