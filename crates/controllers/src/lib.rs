@@ -7,7 +7,6 @@ mod clock;
 mod controller;
 pub mod digest;
 mod events;
-pub mod jq;
 mod leader;
 mod metrics;
 mod namespaces;

@@ -5,6 +5,7 @@
 pub mod duration;
 pub mod fields;
 pub mod globs;
+pub mod jq;
 pub mod jsonpath;
 pub mod labels;
 pub mod quantity;

@@ -1,9 +1,8 @@
 //! Fields of Applications that a set is told to leave alone.
 
 use baton_api::application_set::IgnoreApplicationDifferences;
+use baton_grammar::jq::{PathExpression, SyntaxError};
 use serde_json::Value;
-
-use crate::jq::{PathExpression, SyntaxError};
 
 /// A rule that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
