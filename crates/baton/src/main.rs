@@ -1,6 +1,7 @@
 //! The `baton` command.
 
 mod apiserver;
+mod app;
 mod appset;
 mod connection;
 mod controller;
@@ -10,6 +11,7 @@ mod failure;
 mod http;
 mod lock;
 mod machinery;
+mod objects;
 mod print;
 mod repositories;
 mod shutdown;
@@ -50,6 +52,8 @@ enum Command {
     Controller(Box<controller::Arguments>),
     /// ApplicationSets: generate, lint, list, get, create, delete.
     Appset(appset::Arguments),
+    /// Applications: list, get, sync, wait, roll back, approve, delete and more.
+    App(app::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
 }
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
         Command::Controller(arguments) => run(controller::run(*arguments)),
         Command::Appset(arguments) => run(appset::run(arguments)),
+        Command::App(arguments) => run(app::run(arguments)),
         Command::Crds(arguments) => crds::run(&arguments),
     };
     match outcome {

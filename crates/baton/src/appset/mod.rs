@@ -3,7 +3,7 @@
 mod generate;
 mod lint;
 mod live;
-mod manifests;
+pub(crate) mod manifests;
 mod objects;
 mod offline;
 

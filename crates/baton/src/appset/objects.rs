@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use baton_api::ApplicationSet;
 use clap::Args;
-use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject};
 use serde_json::Value;
@@ -12,11 +11,11 @@ use serde_json::Value;
 use super::manifests::{self, Written};
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::objects::{Objects, confirmed, or, text};
 use crate::print::{self, Form};
 use crate::terminal;
 
-/// Who the fields of an upsert belong to.
-const MANAGER: &str = "baton-cli";
+const PLURAL: &str = "applicationsets";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -118,11 +117,14 @@ impl Create {
         let mut made = Vec::new();
         for written in &sets {
             let namespace = written.set.metadata.namespace.as_deref().unwrap_or(&self.connection.namespace);
-            let place = Place { client: &client, namespace, dry_run: self.dry_run };
-            let existing = if self.upsert { place.existing(written).await? } else { None };
+            let sets = Objects::new(client.clone(), PLURAL, namespace).dry_run(self.dry_run);
+            let existing = if self.upsert { sets.find(&name(written)).await? } else { None };
             let (object, verb) = match existing {
-                Some(version) => (place.replace(written, &version).await?, "configured"),
-                None => (place.create(written).await?, "created"),
+                Some(existing) => {
+                    let version = text(&existing, "/metadata/resourceVersion");
+                    (sets.replace(&name(written), &written.document, &version).await?, "configured")
+                }
+                None => (sets.create(&written.document).await?, "created"),
             };
             if self.output.is_none() {
                 let name = text(&object, "/metadata/name");
@@ -135,53 +137,6 @@ impl Create {
             None => Ok(()),
             output => show(&made, output, made.len() == 1),
         }
-    }
-}
-
-/// Where ApplicationSets are written. The API is asked to refuse fields it does not know.
-struct Place<'a> {
-    client: &'a Client,
-    namespace: &'a str,
-    dry_run: bool,
-}
-
-impl Place<'_> {
-    /// The version of the set that is there.
-    async fn existing(&self, written: &Written) -> Result<Option<String>, Failure> {
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), self.namespace, &kind());
-        let found = api.get_opt(&name(written)).await?;
-        Ok(found.and_then(|found| found.metadata.resource_version))
-    }
-
-    async fn create(&self, written: &Written) -> Result<Value, Failure> {
-        self.send(http::Method::POST, &self.path(""), &written.document).await
-    }
-
-    /// What the file no longer says goes.
-    async fn replace(&self, written: &Written, version: &str) -> Result<Value, Failure> {
-        let mut document = written.document.clone();
-        document["metadata"]["resourceVersion"] = version.into();
-        self.send(http::Method::PUT, &self.path(&name(written)), &document).await
-    }
-
-    fn path(&self, name: &str) -> String {
-        let version = baton_api::names::API_VERSION;
-        let slash = if name.is_empty() { "" } else { "/" };
-        let dry = if self.dry_run { "&dryRun=All" } else { "" };
-        format!(
-            "/apis/{version}/namespaces/{}/applicationsets{slash}{name}?fieldManager={MANAGER}&fieldValidation=Strict{dry}",
-            self.namespace
-        )
-    }
-
-    async fn send(&self, method: http::Method, path: &str, document: &Value) -> Result<Value, Failure> {
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(document.to_string().into_bytes())
-            .map_err(|error| Failure::usage(format!("not a name an object can have: {error}")))?;
-        Ok(self.client.request(request).await?)
     }
 }
 
@@ -236,20 +191,9 @@ impl Delete {
     }
 
     fn confirmed(&self, counts: &[i64]) -> Result<bool, Failure> {
-        use std::io::IsTerminal as _;
-        if !std::io::stdin().is_terminal() {
-            return Err(Failure::usage("deleting asks first, and there is no terminal to ask on: add --yes"));
-        }
-        for (name, count) in self.names.iter().zip(counts) {
-            let fate = if self.keep_applications { "stay" } else { "go with it" };
-            terminal::remark(&format!("{name}: {count} Applications {fate}"));
-        }
-        terminal::remark("Delete? [y/N]");
-        let mut answer = String::new();
-        std::io::stdin()
-            .read_line(&mut answer)
-            .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        let fate = if self.keep_applications { "stay" } else { "go with it" };
+        let line = |(name, count): (&String, &i64)| format!("{name}: {count} Applications {fate}");
+        confirmed(&self.names.iter().zip(counts).map(line).collect::<Vec<_>>())
     }
 }
 
@@ -265,10 +209,6 @@ fn kind() -> ApiResource {
 
 fn whole(object: &DynamicObject) -> Result<Value, Failure> {
     serde_json::to_value(object).map_err(|error| Failure::failed(error.to_string()))
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn show(sets: &[Value], form: Option<Form>, single: bool) -> Result<(), Failure> {
@@ -309,10 +249,6 @@ fn table(sets: &[Value], wide: bool) -> String {
         })
         .collect();
     print::table(&headings, &rows)
-}
-
-fn or(text: String, otherwise: &str) -> String {
-    if text.is_empty() { otherwise.to_owned() } else { text }
 }
 
 fn generators(set: &Value) -> String {

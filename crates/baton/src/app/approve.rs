@@ -1,0 +1,58 @@
+//! `confirm-deletion`: a person's word that what waits may be deleted.
+
+use baton_api::names::application::DELETION_APPROVED;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{typed, view};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::objects::text;
+use crate::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = "The approval holds for the sync or deletion that runs now, and for no other.
+
+Examples:
+  baton app resources web --needs-approval     what would be deleted
+  baton app confirm-deletion web               approve it")]
+pub(crate) struct ConfirmDeletion {
+    /// The Application.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl ConfirmDeletion {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let applications = self.connection.applications().await?;
+        let object = applications.get(&self.name).await?;
+        let application = typed(&object)?;
+        let state = application.status.operation_state.as_ref();
+        let running = state.filter(|state| !state.phase.is_completed() && application.operation.is_some());
+        let deletion = application.metadata.deletion_timestamp.as_ref();
+        let since = [deletion, running.and_then(|state| state.started_at.as_ref())];
+        let Some(since) = since.into_iter().flatten().map(|time| time.0).max() else {
+            return Err(Failure::failed(format!(
+                "no sync or deletion of {} is under way, so there is nothing to approve; an approval holds for one operation",
+                self.name
+            )));
+        };
+        // A clock here that is behind the cluster's must not make the approval look older than what it approves.
+        let at = Timestamp::now().max(since);
+        let patch = json!({
+            // Another Application of this name is not what the person looked at.
+            "metadata": {"uid": text(&object, "/metadata/uid"), "annotations": {DELETION_APPROVED: at.to_string()}},
+        });
+        applications
+            .merge(&self.name, &patch)
+            .await?
+            .ok_or_else(|| Failure::api(format!("{} is no longer the Application it was", self.name)))?;
+        let mut said = format!("application.argoproj.io/{} deletion approved at {at}\n", self.name);
+        for resource in view::unapproved(&application) {
+            said.push_str(&format!("  {}\n", view::resource_name(resource)));
+        }
+        print::out(&said)
+    }
+}

@@ -1,0 +1,142 @@
+//! `delete`: an Application, and what it deployed.
+
+use std::time::Duration;
+
+use baton_api::names::finalizer::{RESOURCES, RESOURCES_BACKGROUND, RESOURCES_FOREGROUND};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::follow::{self, Ended};
+use super::operate::{duration, overdue};
+use super::typed;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::objects::{Objects, confirmed, text};
+use crate::print;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What needs approval (Delete=confirm, Prune=confirm) is not deleted before it is approved:
+the command then waits, and `baton app confirm-deletion NAME` lets it go on.
+
+Examples:
+  baton app delete web
+  baton app delete web --cascade=false        leave what it deployed
+  baton app delete web api --yes --wait=false"
+)]
+pub(crate) struct Delete {
+    /// Their names.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+    /// Delete what it deployed.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    cascade: bool,
+    /// Whether dependants of deleted objects go first or afterwards.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    propagation_policy: Option<Policy>,
+    /// Wait until it is gone.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    wait: bool,
+    /// Wait no longer than this.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    Foreground,
+    Background,
+}
+
+impl Delete {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        if !self.cascade && self.propagation_policy.is_some() {
+            return Err(Failure::usage(
+                "--propagation-policy says how to cascade, and --cascade=false says not to",
+            ));
+        }
+        let applications = self.connection.applications().await?;
+        let mut question = Vec::new();
+        for name in &self.names {
+            let application = typed(&applications.get(name).await?)?;
+            let count = application.status.resources.len();
+            let fate = if self.cascade { "go with it" } else { "stay" };
+            question.push(format!("{name}: {count} resources {fate}"));
+        }
+        if !self.yes && !confirmed(&question)? {
+            return Err(Failure::waiting("nothing was deleted"));
+        }
+        for name in &self.names {
+            self.request(&applications, name).await?;
+        }
+        for name in &self.names {
+            self.follow(name).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets the finalizers that say what becomes of the resources, and deletes the object.
+    async fn request(&self, applications: &Objects, name: &str) -> Result<(), Failure> {
+        for _ in 0..10 {
+            let object = applications.get(name).await?;
+            let uid = text(&object, "/metadata/uid");
+            if let Some(finalizers) = self.finalizers(&object) {
+                let version = text(&object, "/metadata/resourceVersion");
+                let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
+                if applications.merge(name, &patch).await?.is_none() {
+                    continue;
+                }
+            }
+            return applications.delete(name, "Background", &uid).await;
+        }
+        Err(Failure::api(format!("{name} changed each time it was to be written: try again")))
+    }
+
+    /// The finalizers the object must have, where it does not have them.
+    fn finalizers(&self, object: &Value) -> Option<Vec<String>> {
+        if object.pointer("/metadata/deletionTimestamp").is_some() {
+            return None;
+        }
+        let present: Vec<String> = object
+            .pointer("/metadata/finalizers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
+            .collect();
+        let cascades = |finalizer: &String| {
+            [RESOURCES, RESOURCES_FOREGROUND, RESOURCES_BACKGROUND].contains(&finalizer.as_str())
+        };
+        let wanted = match (self.cascade, self.propagation_policy) {
+            (false, _) => None,
+            (true, None) => match present.iter().find(|finalizer| cascades(finalizer)) {
+                Some(_) => return None,
+                None => Some(RESOURCES),
+            },
+            (true, Some(Policy::Foreground)) => Some(RESOURCES_FOREGROUND),
+            (true, Some(Policy::Background)) => Some(RESOURCES_BACKGROUND),
+        };
+        let mut after: Vec<String> =
+            present.iter().filter(|finalizer| !cascades(finalizer)).cloned().collect();
+        after.extend(wanted.map(str::to_owned));
+        (after != present).then_some(after)
+    }
+
+    async fn follow(&self, name: &str) -> Result<(), Failure> {
+        if !self.wait {
+            return print::out(&format!("application.argoproj.io/{name} deletion requested\n"));
+        }
+        match follow::until(&self.connection, name, self.timeout, |_| false).await? {
+            Ended::Gone | Ended::Held(_) => print::out(&format!("application.argoproj.io/{name} deleted\n")),
+            Ended::TimedOut(last) => Err(overdue(name, last.map(|last| last.application).as_ref())),
+            Ended::Interrupted => {
+                Err(Failure::failed(format!("interrupted; the deletion of {name} goes on")))
+            }
+        }
+    }
+}

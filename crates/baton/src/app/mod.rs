@@ -1,0 +1,88 @@
+//! `baton app`: Applications in a cluster.
+
+mod approve;
+mod create;
+mod delete;
+mod follow;
+mod operate;
+mod selector;
+mod show;
+mod view;
+mod wait;
+
+use baton_api::Application;
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::objects::Objects;
+
+const PLURAL: &str = "applications";
+
+/// What to do.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List Applications.
+    List(show::List),
+    /// Show one Application, its resources and what it waits for.
+    Get(show::Get),
+    /// List the resources of an Application.
+    Resources(show::Resources),
+    /// List what was deployed, and when.
+    History(show::History),
+    /// Create an Application, or with --upsert change it.
+    Create(Box<create::Create>),
+    /// Make the cluster be as git says, and watch it happen.
+    Sync(Box<operate::Sync>),
+    /// Go back to what was deployed before.
+    Rollback(operate::Rollback),
+    /// Stop the operation that runs.
+    TerminateOp(operate::Terminate),
+    /// Wait until an Application is synced, healthy and at rest.
+    Wait(wait::Wait),
+    /// Approve the deletions that the running sync or deletion waits for.
+    ConfirmDeletion(approve::ConfirmDeletion),
+    /// Delete an Application, and what it deployed.
+    Delete(delete::Delete),
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::List(arguments) => arguments.run().await,
+        Command::Get(arguments) => arguments.run().await,
+        Command::Resources(arguments) => arguments.run().await,
+        Command::History(arguments) => arguments.run().await,
+        Command::Create(arguments) => arguments.run().await,
+        Command::Sync(arguments) => arguments.run().await,
+        Command::Rollback(arguments) => arguments.run().await,
+        Command::TerminateOp(arguments) => arguments.run().await,
+        Command::Wait(arguments) => arguments.run().await,
+        Command::ConfirmDeletion(arguments) => arguments.run().await,
+        Command::Delete(arguments) => arguments.run().await,
+    }
+}
+
+impl Connection {
+    async fn applications(&self) -> Result<Objects, Failure> {
+        Ok(Objects::new(self.client().await?, PLURAL, &self.namespace))
+    }
+}
+
+/// The typed view of an Application.
+fn typed(object: &Value) -> Result<Application, Failure> {
+    serde_json::from_value(object.clone())
+        .map_err(|error| Failure::failed(format!("not an Application: {error}")))
+}
+
+/// Who asks: the name of the account on this machine.
+fn actor() -> String {
+    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
+}

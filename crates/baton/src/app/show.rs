@@ -1,0 +1,231 @@
+//! `list`, `get`, `resources`, `history`: what there is.
+
+use baton_api::Application;
+use clap::Args;
+use kube::api::{Api, ListParams};
+use kube::core::{ApiResource, DynamicObject};
+use serde_json::Value;
+
+use super::{typed, view};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::objects::text;
+use crate::print::{self, Form};
+use crate::terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton app list
+  baton app list -A -o wide
+  baton app list --project web -l team=shop -o name
+  baton app list --needs-approval")]
+pub(crate) struct List {
+    #[command(flatten)]
+    connection: Connection,
+    /// In every namespace.
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Only Applications with these labels.
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    /// Only Applications of this project; may be repeated.
+    #[arg(short, long, value_name = "NAME")]
+    project: Vec<String>,
+    /// Only Applications on this cluster, by name or URL.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
+    /// Only Applications in which a deletion waits for a person's word.
+    #[arg(long)]
+    needs_approval: bool,
+    /// How to print them.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl List {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let client = self.connection.client().await?;
+        let kind = ApiResource::erase::<Application>(&());
+        let api: Api<DynamicObject> = if self.all_namespaces {
+            Api::all_with(client, &kind)
+        } else {
+            Api::namespaced_with(client, &self.connection.namespace, &kind)
+        };
+        let parameters = ListParams { label_selector: self.selector.clone(), ..ListParams::default() };
+        let mut found = Vec::new();
+        for object in api.list(&parameters).await? {
+            let object = serde_json::to_value(&object).map_err(|error| Failure::failed(error.to_string()))?;
+            let application = typed(&object)?;
+            if self.wants(&application) {
+                found.push((object, application));
+            }
+        }
+        let name = |object: &Value| (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        found.sort_by_key(|(object, _)| name(object));
+        if found.is_empty() && self.output.is_none() {
+            let place = if self.all_namespaces {
+                "any namespace".to_owned()
+            } else {
+                format!("namespace {}", self.connection.namespace)
+            };
+            terminal::remark(&format!("No such Applications in {place}."));
+            return Ok(());
+        }
+        show(found, self.output, false)
+    }
+
+    fn wants(&self, application: &Application) -> bool {
+        let destination = &application.spec.destination;
+        let project = match application.spec.project.as_str() {
+            "" => baton_api::names::DEFAULT_PROJECT,
+            project => project,
+        };
+        (self.project.is_empty() || self.project.iter().any(|wanted| wanted == project))
+            && self
+                .cluster
+                .as_ref()
+                .is_none_or(|cluster| *cluster == destination.name || *cluster == destination.server)
+            && (!self.needs_approval || !view::unapproved(application).is_empty())
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton app get web
+  baton app get web -o yaml")]
+pub(crate) struct Get {
+    /// Its name.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Have it compared with git once more first.
+    #[arg(long)]
+    refresh: bool,
+    /// Have everything read anew first, past every cache.
+    #[arg(long, conflicts_with = "refresh")]
+    hard_refresh: bool,
+    /// How to print it.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl Get {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let object = if self.refresh || self.hard_refresh {
+            let kind = if self.hard_refresh { "hard" } else { "normal" };
+            super::follow::refreshed(&self.connection, &self.name, kind).await?
+        } else {
+            self.connection.applications().await?.get(&self.name).await?
+        };
+        let application = typed(&object)?;
+        match self.output {
+            None => print::out(&view::described(&application, true)),
+            output => show(vec![(object, application)], output, true),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton app resources web
+  baton app resources web --needs-approval
+  baton app resources web -o json")]
+pub(crate) struct Resources {
+    /// The Application.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Only those whose deletion waits for a person's word.
+    #[arg(long)]
+    needs_approval: bool,
+    /// How to print them.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl Resources {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let object = self.connection.applications().await?.get(&self.name).await?;
+        let mut application = typed(&object)?;
+        if self.needs_approval {
+            application.status.resources.retain(|resource| resource.requires_deletion_approval);
+        }
+        let rows: Vec<Value> = application
+            .status
+            .resources
+            .iter()
+            .map(|resource| serde_json::to_value(resource).unwrap_or_default())
+            .collect();
+        match self.output {
+            Some(Form::Json) => print::out(&(format!("{:#}", Value::Array(rows)) + "\n")),
+            Some(Form::Yaml) => print::out(&print::yaml(&[Value::Array(rows)])?),
+            Some(Form::Name) => {
+                let line = |resource| {
+                    let mark = view::marks(resource);
+                    let mark = if mark.is_empty() { mark } else { format!(" ({mark})") };
+                    format!("{}{mark}\n", view::resource_name(resource))
+                };
+                print::out(&application.status.resources.iter().map(line).collect::<String>())
+            }
+            None | Some(Form::Wide) if application.status.resources.is_empty() => {
+                terminal::remark("No such resources.");
+                Ok(())
+            }
+            None | Some(Form::Wide) => print::out(&view::resources(&application)),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  baton app history web
+  baton app history web -o json")]
+pub(crate) struct History {
+    /// The Application.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print it.
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
+
+impl History {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let object = self.connection.applications().await?.get(&self.name).await?;
+        let entries = typed(&object)?.status.history;
+        let whole = || serde_json::to_value(&entries).unwrap_or_default();
+        match self.output {
+            Some(Form::Json) => print::out(&(format!("{:#}", whole()) + "\n")),
+            Some(Form::Yaml) => print::out(&print::yaml(&[whole()])?),
+            Some(Form::Name) => {
+                print::out(&entries.iter().map(|entry| format!("{}\n", entry.id)).collect::<String>())
+            }
+            None | Some(Form::Wide) if entries.is_empty() => {
+                terminal::remark("Nothing was deployed yet.");
+                Ok(())
+            }
+            None | Some(Form::Wide) => print::out(&view::history(&entries)),
+        }
+    }
+}
+
+/// Prints Applications as asked.
+pub(super) fn show(
+    found: Vec<(Value, Application)>,
+    form: Option<Form>,
+    single: bool,
+) -> Result<(), Failure> {
+    let (objects, applications): (Vec<Value>, Vec<Application>) = found.into_iter().unzip();
+    print::out(&match form {
+        Some(Form::Yaml) => print::yaml(&objects)?,
+        Some(Form::Json) => print::json(&objects, single)?,
+        Some(Form::Name) => objects
+            .iter()
+            .map(|object| format!("application.argoproj.io/{}\n", text(object, "/metadata/name")))
+            .collect(),
+        Some(Form::Wide) if single => applications.iter().map(|app| view::described(app, true)).collect(),
+        Some(Form::Wide) => view::table(&applications, true),
+        None => view::table(&applications, false),
+    })
+}
