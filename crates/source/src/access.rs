@@ -76,6 +76,15 @@ impl Access {
         self
     }
 
+    /// What distinguishes this access from others without telling it: whoever keeps what was read keeps it under
+    /// this, so that nobody sees what only others may.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = [0; 32];
+        let digest = ring::digest::digest(&ring::digest::SHA256, &self.identity());
+        fingerprint.copy_from_slice(digest.as_ref());
+        fingerprint
+    }
+
     /// What distinguishes this access from others, for keeping apart what each may see.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let (kind, parts): (u8, Vec<&str>) = match &self.credentials {

@@ -37,4 +37,4 @@ pub use references::Commit;
 pub use repositories::Repositories;
 pub use secret::Secret;
 pub use settings::{Limits, Settings};
-pub use tree::{Entry, Kind, Tree};
+pub use tree::{Astray, Entry, Kind, Place, Tree};

@@ -128,11 +128,46 @@ impl Repositories {
         commit: &Commit,
         paths: &[String],
     ) -> Result<Vec<(String, Bytes)>, SourceError> {
+        let limits = &self.0.settings.limits;
+        let allowance = Allowance { each: limits.file_bytes, all: limits.read_bytes };
+        let contents = self.contents(url, access, commit, paths, allowance).await?;
+        let is_pointer = |content: &Bytes| LFS_PREFIXES.iter().any(|prefix| content.starts_with(prefix));
+        if let Some(at) = contents.iter().position(is_pointer) {
+            let repository = self.0.locate(url)?.display();
+            let (commit, path) = (commit.to_string(), paths[at].clone());
+            let why = "it is a pointer of git LFS, which is not followed".to_owned();
+            return Err(SourceError::File { repository, commit, path, why });
+        }
+        Ok(paths.iter().cloned().zip(contents).collect())
+    }
+
+    /// The contents of files as a checkout would have them: like [`Repositories::read`], but no more than `most`
+    /// bytes together, and a pointer of git LFS is a file like others.
+    ///
+    /// # Errors
+    /// As for [`Repositories::read`], pointers aside.
+    pub async fn read_within(
+        &self,
+        url: &str,
+        access: &Access,
+        commit: &Commit,
+        paths: &[String],
+        most: u64,
+    ) -> Result<Vec<Bytes>, SourceError> {
+        self.contents(url, access, commit, paths, Allowance { each: most, all: most }).await
+    }
+
+    async fn contents(
+        &self,
+        url: &str,
+        access: &Access,
+        commit: &Commit,
+        paths: &[String],
+        allowance: Allowance,
+    ) -> Result<Vec<Bytes>, SourceError> {
         let inner = &*self.0;
         let location = inner.locate(url)?;
         let repository = location.display();
-        let allowance =
-            Allowance { each: inner.settings.limits.file_bytes, all: inner.settings.limits.read_bytes };
         let fault = |path: &str, why: String| SourceError::File {
             repository: repository.clone(),
             commit: commit.to_string(),
@@ -140,8 +175,7 @@ impl Repositories {
             why,
         };
         let objects_of = |tree: &Tree| -> Result<Vec<Object>, SourceError> {
-            let object =
-                |path: &String| tree.file(path).map_err(|astray| fault(path, astray.why().to_owned()));
+            let object = |path: &String| tree.file(path).map_err(|astray| fault(path, astray.to_string()));
             paths.iter().map(object).collect()
         };
         let plain = matches!(location, Location::Directory { .. });
@@ -162,15 +196,10 @@ impl Repositories {
                 })?
             }
         };
-        let mut files = Vec::with_capacity(paths.len());
-        for (path, content) in paths.iter().zip(contents) {
-            let content = content.ok_or_else(|| fault(path, "its content is not there".to_owned()))?;
-            if LFS_PREFIXES.iter().any(|prefix| content.starts_with(prefix)) {
-                return Err(fault(path, "it is a pointer of git LFS, which is not followed".to_owned()));
-            }
-            files.push((path.clone(), content));
-        }
-        Ok(files)
+        let there = |(path, content): (&String, Option<Bytes>)| {
+            content.ok_or_else(|| fault(path, "its content is not there".to_owned()))
+        };
+        paths.iter().zip(contents).map(there).collect()
     }
 }
 

@@ -86,31 +86,31 @@ impl Entry {
 }
 
 /// Why a path gives no file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Astray {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Astray {
+    /// Nothing is there.
+    #[error("there is no such file")]
     Missing,
+    /// The path, or a link on it, leads out of the repository.
+    #[error("it is a link that leads out of the repository")]
     Outside,
+    /// Links lead to one another.
+    #[error("its links lead in a circle")]
     Loop,
+    /// A directory is there.
+    #[error("it is a directory")]
     Directory,
+    /// Another repository is there.
+    #[error("it is a submodule, and submodules are not read")]
     Submodule,
-}
-
-impl Astray {
-    pub(crate) fn why(self) -> &'static str {
-        match self {
-            Astray::Missing => "there is no such file",
-            Astray::Outside => "it is a link that leads out of the repository",
-            Astray::Loop => "its links lead in a circle",
-            Astray::Directory => "it is a directory",
-            Astray::Submodule => "it is a submodule, and submodules are not read",
-        }
-    }
 }
 
 /// Where a path leads when links are followed.
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+pub enum Place<'a> {
+    /// To a file.
     File(&'a Entry),
+    /// To a directory: its own path, no link on it; empty for the root.
     Directory(String),
 }
 
@@ -267,7 +267,8 @@ impl Tree {
         Ok(())
     }
 
-    fn beneath(&self, directory: &str) -> impl Iterator<Item = &Entry> {
+    /// The files, links and submodules under a directory at any depth, in order of their paths.
+    pub fn beneath(&self, directory: &str) -> impl Iterator<Item = &Entry> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let begin = self.entries.partition_point(|entry| *entry.path < *prefix);
         self.entries[begin..].iter().take_while(move |entry| entry.path.starts_with(&prefix))
@@ -284,7 +285,11 @@ impl Tree {
         }
     }
 
-    fn place(&self, path: &str) -> Result<Place<'_>, Astray> {
+    /// Where a path from the root leads, following links.
+    ///
+    /// # Errors
+    /// It leads to nothing, out of the repository, or in a circle.
+    pub fn place(&self, path: &str) -> Result<Place<'_>, Astray> {
         let mut ahead: Vec<&str> = path.rsplit('/').collect();
         let mut here: Vec<&str> = Vec::new();
         let mut hops = 0;

@@ -1,0 +1,192 @@
+//! Renders all sources of an Application.
+
+use std::sync::Arc;
+
+use baton_api::application_status::SourceType;
+use baton_api::source::Source;
+use baton_source::{Access, Commit, Repositories, access};
+use sha2::{Digest, Sha256};
+
+use crate::cache::{Cache, Key, Part};
+use crate::checkout::Checkout;
+use crate::error::{Fault, ManifestError};
+use crate::request::{Rendered, Request};
+use crate::settings::Settings;
+use crate::{detection, directory, documents, overrides};
+
+/// Renders sources. Clones share their caches.
+#[derive(Debug, Clone)]
+pub struct Manifests(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    repositories: Repositories,
+    settings: Settings,
+    cache: Cache,
+}
+
+/// A source, and where it is read.
+#[derive(Debug, Clone)]
+struct Resolved<'a> {
+    source: &'a Source,
+    access: Access,
+    commit: Commit,
+}
+
+impl Resolved<'_> {
+    /// Whether it is only there to be referred to.
+    fn is_reference_only(&self) -> bool {
+        !self.source.reference.is_empty() && self.source.path.is_empty() && self.source.chart.is_empty()
+    }
+}
+
+impl Manifests {
+    /// Readies the rendering of sources.
+    pub fn new(repositories: Repositories, settings: Settings) -> Manifests {
+        let cache = Cache::new(settings.limits.cached_bytes);
+        Manifests(Arc::new(Inner { repositories, settings, cache }))
+    }
+
+    /// What every source would be rendered at: a commit, or the version of a chart.
+    ///
+    /// # Errors
+    /// A repository cannot be read or has no such revision.
+    pub async fn resolve(&self, request: &Request<'_>) -> Result<Vec<String>, ManifestError> {
+        let resolved = self.0.resolve(request).await?;
+        Ok(resolved.iter().map(|resolved| resolved.commit.to_string()).collect())
+    }
+
+    /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.
+    ///
+    /// # Errors
+    /// Any of the sources cannot be resolved, read or rendered.
+    pub async fn render(&self, request: &Request<'_>) -> Result<Arc<Rendered>, ManifestError> {
+        let inner = &*self.0;
+        let resolved = inner.resolve(request).await?;
+        let mut rendered = Rendered {
+            objects: Vec::new(),
+            revisions: resolved.iter().map(|resolved| resolved.commit.to_string()).collect(),
+            source_types: Vec::new(),
+            digest: [0; 32],
+        };
+        let mut digest = Sha256::new();
+        for (at, one) in resolved.iter().enumerate() {
+            let part =
+                inner.part(request, one, &resolved).await.map_err(|fault| located(request, at, fault))?;
+            let Some(part) = part else {
+                rendered.source_types.push(SourceType::Directory);
+                continue;
+            };
+            rendered.objects.extend(part.objects.iter().cloned());
+            rendered.source_types.push(part.source_type.clone());
+            digest.update(part.digest);
+        }
+        rendered.digest = digest.finalize().into();
+        Ok(Arc::new(rendered))
+    }
+}
+
+impl Inner {
+    async fn resolve<'a>(&self, request: &Request<'a>) -> Result<Vec<Resolved<'a>>, ManifestError> {
+        let (count, most) = (request.sources.len(), self.settings.limits.sources);
+        if count > most {
+            let fault = Fault::Limit(format!("the application has more than {most} sources"));
+            return Err(located(request, most, fault));
+        }
+        let mut resolved = Vec::with_capacity(count);
+        for (at, source) in request.sources.iter().enumerate() {
+            let exact = request.revisions.get(at).map_or("", String::as_str);
+            let one = self.resolve_one(request, source, exact).await;
+            resolved.push(one.map_err(|fault| located(request, at, fault))?);
+        }
+        Ok(resolved)
+    }
+
+    async fn resolve_one<'a>(
+        &self,
+        request: &Request<'_>,
+        source: &'a Source,
+        exact: &str,
+    ) -> Result<Resolved<'a>, Fault> {
+        if !source.chart.is_empty() {
+            return Err(Fault::Unsupported("charts from Helm repositories are not supported".to_owned()));
+        }
+        let access = access(&source.repo_url, request.project, request.secrets)?
+            .trusting(&source.repo_url, request.trust);
+        let revision = if exact.is_empty() { &source.target_revision } else { exact };
+        let commit = self.repositories.resolve(&source.repo_url, &access, revision, request.fresh).await?;
+        Ok(Resolved { source, access, commit })
+    }
+
+    async fn part(
+        &self,
+        request: &Request<'_>,
+        one: &Resolved<'_>,
+        all: &[Resolved<'_>],
+    ) -> Result<Option<Arc<Part>>, Fault> {
+        if one.is_reference_only() {
+            return Ok(None);
+        }
+        let key = key(request, one, all);
+        let rendering = self.render_one(request, one);
+        self.cache.part(key, request.ignore_cache, rendering).await.map(Some)
+    }
+
+    async fn render_one(&self, request: &Request<'_>, one: &Resolved<'_>) -> Result<Part, Fault> {
+        let (url, limits) = (&one.source.repo_url, &self.settings.limits);
+        let checkout = Checkout::open(&self.repositories, url, one.access.clone(), one.commit).await?;
+        let directory = checkout.directory(&one.source.path)?;
+        let source = overrides::applied(&checkout, &directory, request.instance, one.source).await?;
+        let source_type = match detection::explicit(&source)? {
+            Some(explicit) => explicit,
+            None => detection::detected(&checkout.tree, &directory),
+        };
+        let objects = match source_type {
+            SourceType::Directory => {
+                let options = source.directory.unwrap_or_default();
+                directory::render(&checkout, &directory, &options, limits).await?
+            }
+            SourceType::Plugin => {
+                return Err(Fault::Unsupported(
+                    "config management plugins are not supported: commit what the plugin generates, or use Kustomize, \
+                     Helm or plain manifests"
+                        .to_owned(),
+                ));
+            }
+            ref other => {
+                return Err(Fault::Unsupported(format!("{} sources are not supported", other.as_str())));
+            }
+        };
+        let objects = documents::exploded(objects, limits.objects).map_err(Fault::Limit)?;
+        Ok(Part::new(objects, source_type))
+    }
+}
+
+/// Digests everything the objects of a source depend on.
+fn key(request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Key {
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    add(&serde_json::to_vec(one.source).unwrap_or_default());
+    add(one.commit.as_str().as_bytes());
+    add(&one.access.fingerprint());
+    for text in [request.name, request.instance, request.namespace, request.project, request.kube_version] {
+        add(text.as_bytes());
+    }
+    for version in request.api_versions {
+        add(version.as_bytes());
+    }
+    for other in all.iter().filter(|other| !other.source.reference.is_empty()) {
+        add(other.source.reference.as_bytes());
+        add(other.source.repo_url.as_bytes());
+        add(other.commit.as_str().as_bytes());
+        add(&other.access.fingerprint());
+    }
+    hash.finalize().into()
+}
+
+fn located(request: &Request<'_>, at: usize, fault: Fault) -> ManifestError {
+    ManifestError { place: at + 1, count: request.sources.len(), fault }
+}

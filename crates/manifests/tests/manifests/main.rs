@@ -1,0 +1,6 @@
+//! Sources of every type, rendered from real repositories.
+
+mod directory;
+mod hostile;
+mod sources;
+mod support;
