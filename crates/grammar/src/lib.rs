@@ -2,6 +2,7 @@
 //!
 //! Pure: text in, values out. Nothing here recurses without a bound or panics on any input.
 
+pub mod cron;
 pub mod duration;
 pub mod fields;
 pub mod globs;

@@ -3,3 +3,9 @@
 //! Time and observations are arguments; what is to be done goes out as values ([`action`]).
 
 pub mod action;
+pub mod conditions;
+pub mod history;
+pub mod project;
+pub mod retry;
+pub mod self_heal;
+pub mod windows;
