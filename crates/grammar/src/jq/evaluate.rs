@@ -6,20 +6,13 @@ use std::cmp::Ordering;
 use regex::RegexBuilder;
 use serde_json::Value;
 
-use super::EvaluationError;
 use super::parse::{Expression, Operator};
+use super::{EvaluationError, Step};
 
 /// Steps an evaluation may take: each value looked at is one.
 const MOST_STEPS: usize = 100_000;
 /// Largest compiled form of a regular expression.
 const REGEX_BYTES: usize = 1 << 18;
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    Element(usize),
-    Field(String),
-}
 
 /// A value, and where in the document it stands if it is a part of it.
 #[derive(Debug, Clone)]

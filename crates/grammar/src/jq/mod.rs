@@ -9,7 +9,7 @@ mod parse;
 
 use serde_json::Value;
 
-use evaluate::{Item, Step};
+use evaluate::Item;
 use parse::Expression;
 
 /// Longest expression that is read.
@@ -19,6 +19,15 @@ const LONGEST: usize = 4096;
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathExpression {
     root: Expression,
+}
+
+/// One step on the way from a document to a part of it. Elements of a list are ordered as they stand.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// An element of a list.
+    Element(usize),
+    /// A field of an object.
+    Field(String),
 }
 
 /// An expression that cannot be read.
@@ -66,22 +75,32 @@ impl PathExpression {
     /// # Errors
     /// If the expression cannot be evaluated; then nothing is taken out.
     pub fn delete_from(&self, document: &mut Value) -> Result<(), EvaluationError> {
-        let items = evaluate::evaluate(&self.root, Item::whole(document))?;
-        let mut paths: Vec<Vec<Step>> = Vec::with_capacity(items.len());
-        for item in items {
-            paths.push(item.into_path().ok_or(EvaluationError::NoPath)?);
-        }
+        let paths = self.paths(document)?;
         // Later elements of a list go first, so that the places of earlier ones stay what they are.
-        paths.sort();
-        paths.dedup();
         for path in paths.iter().rev() {
             remove(document, path);
         }
         Ok(())
     }
+
+    /// The paths the expression points at, in order and without repetition; not all need to lead anywhere.
+    ///
+    /// # Errors
+    /// If the expression cannot be evaluated.
+    pub fn paths(&self, document: &Value) -> Result<Vec<Vec<Step>>, EvaluationError> {
+        let items = evaluate::evaluate(&self.root, Item::whole(document))?;
+        let mut paths: Vec<Vec<Step>> = Vec::with_capacity(items.len());
+        for item in items {
+            paths.push(item.into_path().ok_or(EvaluationError::NoPath)?);
+        }
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
 }
 
-fn remove(document: &mut Value, path: &[Step]) {
+/// Takes what a path leads to out of a document; the empty path leaves `null`.
+pub fn remove(document: &mut Value, path: &[Step]) {
     let Some((last, parents)) = path.split_last() else {
         *document = Value::Null;
         return;

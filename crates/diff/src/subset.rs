@@ -1,0 +1,89 @@
+//! A target laid over a live object without knowing the schema.
+
+use std::collections::BTreeMap;
+
+use baton_grammar::quantity::Quantity;
+use serde_json::{Map, Value};
+
+/// The live value with everything the target states; equal to `live` where that is there already.
+pub(crate) fn lay(target: &Value, live: Option<&Value>) -> Value {
+    match (target, live) {
+        (Value::Null, live) => live.cloned().unwrap_or_default(),
+        (Value::Object(target), Some(Value::Object(live))) => Value::Object(lay_fields(target, live)),
+        (Value::Array(target), Some(Value::Array(live))) => Value::Array(lay_items(target, live)),
+        (target, _) => target.clone(),
+    }
+}
+
+fn lay_fields(target: &Map<String, Value>, live: &Map<String, Value>) -> Map<String, Value> {
+    let mut result = live.clone();
+    for (name, wanted) in target {
+        let found = live.get(name);
+        if found.is_none() && is_void(wanted) {
+            continue;
+        }
+        let laid = match (name.as_str(), wanted, found) {
+            (
+                "limits" | "requests" | "hard" | "capacity",
+                Value::Object(wanted),
+                Some(Value::Object(found)),
+            ) => Value::Object(lay_amounts(wanted, found)),
+            _ => lay(wanted, found),
+        };
+        result.insert(name.clone(), laid);
+    }
+    result
+}
+
+/// Amounts are equal however they are written.
+fn lay_amounts(target: &Map<String, Value>, live: &Map<String, Value>) -> Map<String, Value> {
+    let mut result = live.clone();
+    for (name, wanted) in target {
+        if live.get(name).is_none_or(|found| !is_same_amount(wanted, found)) {
+            result.insert(name.clone(), wanted.clone());
+        }
+    }
+    result
+}
+
+fn is_same_amount(one: &Value, other: &Value) -> bool {
+    let amount = |value: &Value| match value {
+        Value::String(text) => Quantity::parse(text),
+        Value::Number(number) => Quantity::parse(&number.to_string()),
+        _ => None,
+    };
+    one == other || matches!((amount(one), amount(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// Items with names are compared by name, all others by place.
+fn lay_items(target: &[Value], live: &[Value]) -> Vec<Value> {
+    let (Some(wanted), Some(found)) = (by_name(target), by_name(live)) else {
+        return if target.len() == live.len() {
+            target.iter().zip(live).map(|(target, live)| lay(target, Some(live))).collect()
+        } else {
+            target.to_vec()
+        };
+    };
+    let kept = live.iter().map(|item| {
+        let name = item["name"].as_str().unwrap_or_default();
+        wanted.get(name).map_or_else(|| item.clone(), |target| lay(target, Some(item)))
+    });
+    let new = target.iter().filter(|item| !found.contains_key(item["name"].as_str().unwrap_or_default()));
+    kept.chain(new.cloned()).collect()
+}
+
+/// Items by their names; `None` where one has none or two have the same.
+fn by_name(items: &[Value]) -> Option<BTreeMap<&str, &Value>> {
+    let named: Option<BTreeMap<&str, &Value>> =
+        items.iter().map(|item| Some((item.get("name")?.as_str()?, item))).collect();
+    named.filter(|named| named.len() == items.len() && !items.is_empty())
+}
+
+fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
