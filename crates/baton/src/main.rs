@@ -8,6 +8,7 @@ mod controller;
 mod crds;
 mod crypto;
 mod failure;
+mod health;
 mod http;
 mod lock;
 mod machinery;
@@ -54,6 +55,8 @@ enum Command {
     Appset(appset::Arguments),
     /// Applications: list, get, sync, wait, roll back, approve, delete and more.
     App(app::Arguments),
+    /// Tell the health of an object in a file.
+    Health(health::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
 }
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => run(controller::run(*arguments)),
         Command::Appset(arguments) => run(appset::run(arguments)),
         Command::App(arguments) => run(app::run(arguments)),
+        Command::Health(arguments) => health::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
     };
     match outcome {
