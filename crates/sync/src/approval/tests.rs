@@ -1,0 +1,236 @@
+use super::*;
+use baton_api::names::FIELD_MANAGER;
+use serde_json::json;
+
+fn time(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+fn since() -> Timestamp {
+    time("2026-01-01T10:00:00Z")
+}
+
+fn app(annotations: Value) -> Application {
+    serde_json::from_value(json!({"metadata": {"name": "a", "annotations": annotations}}))
+        .expect("an Application")
+}
+
+fn judge(application: &Application) -> Approvals<'_> {
+    Approvals { application, since: since(), now: time("2026-01-01T11:00:00Z") }
+}
+
+fn by(manager: &str, at: &str, fields: &[&str]) -> Value {
+    let fields: Map<String, Value> = fields.iter().map(|field| (format!("f:{field}"), json!({}))).collect();
+    json!({"manager": manager, "operation": "Update", "time": at,
+        "fieldsV1": {"f:metadata": {"f:annotations": fields}}})
+}
+
+fn live(annotations: Value, managed: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n",
+        "annotations": annotations, "managedFields": managed}})
+}
+
+#[test]
+fn the_applications_time_approves_from_the_second_the_operation_began() {
+    let cases = [
+        ("2026-01-01T09:59:59Z", false),
+        ("2026-01-01T09:59:59.999Z", false),
+        ("2026-01-01T10:00:00Z", true),
+        ("2026-01-01T10:00:00.123Z", true),
+        ("2026-01-01T12:00:00+02:00", true),
+        ("2026-01-01T11:04:00Z", true),
+        ("2026-01-01T11:06:00Z", false),
+        ("2999-01-01T00:00:00Z", false),
+        ("true", false),
+        ("", false),
+    ];
+    for (text, expected) in cases {
+        let application = app(json!({application::DELETION_APPROVED: text}));
+        assert_eq!(approved(&live(json!({}), json!([])), None, &judge(&application)), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_start_of_an_operation_counts_to_the_second() {
+    let application = app(json!({application::DELETION_APPROVED: "2026-01-01T10:00:00.2Z"}));
+    let approvals = Approvals { since: time("2026-01-01T10:00:00.9Z"), ..judge(&application) };
+    assert!(by_application(&approvals));
+}
+
+#[test]
+fn true_counts_if_a_person_wrote_it_since_the_operation_began() {
+    let field = [resource::DELETION_APPROVED];
+    let cases = [
+        (json!([by("kubectl-annotate", "2026-01-01T10:00:00Z", &field)]), true),
+        (json!([by("kubectl-annotate", "2026-01-01T09:00:00Z", &field)]), false),
+        (json!([by(FIELD_MANAGER, "2026-01-01T10:30:00Z", &field)]), false),
+        (
+            json!([
+                by("kubectl", "2026-01-01T10:30:00Z", &field),
+                by(FIELD_MANAGER, "2026-01-01T10:30:00Z", &field)
+            ]),
+            false,
+        ),
+        (json!([by("kubectl", "2026-01-01T10:30:00Z", &["other"])]), false),
+        (json!([]), false),
+        (json!(null), false),
+    ];
+    let nobody = app(json!({}));
+    for (managed, expected) in cases {
+        let object = live(json!({resource::DELETION_APPROVED: "true"}), managed.clone());
+        assert_eq!(by_object(&object, None, &judge(&nobody)), expected, "{managed}");
+    }
+}
+
+#[test]
+fn a_time_on_the_object_approves_unless_it_came_from_the_source() {
+    let nobody = app(json!({}));
+    let field = [resource::DELETION_APPROVED];
+    let object = |text: &str, managed: Value| live(json!({resource::DELETION_APPROVED: text}), managed);
+    assert!(by_object(&object("2026-01-01T10:00:00Z", json!([])), None, &judge(&nobody)));
+    assert!(!by_object(&object("2026-01-01T09:00:00Z", json!([])), None, &judge(&nobody)));
+    assert!(!by_object(&object("yes", json!([])), None, &judge(&nobody)));
+    let ours = json!([by(FIELD_MANAGER, "2026-01-01T10:30:00Z", &field)]);
+    assert!(!by_object(&object("2026-01-01T10:30:00Z", ours), None, &judge(&nobody)));
+}
+
+#[test]
+fn what_the_target_carries_is_no_approval() {
+    let nobody = app(json!({}));
+    let managed = json!([by("kubectl", "2026-01-01T10:30:00Z", &[resource::DELETION_APPROVED])]);
+    let object = live(json!({resource::DELETION_APPROVED: "true"}), managed);
+    assert!(by_object(&object, None, &judge(&nobody)));
+    assert!(!by_object(&object, Some(&object), &judge(&nobody)));
+}
+
+#[test]
+fn a_grant_holds_for_its_own_operation_only() {
+    let nobody = app(json!({}));
+    let key = ResourceKey::default();
+    let given = |at: &str| grant([&key], "ada", time("2026-01-01T10:30:00Z"), &operation_name(time(at)));
+    let fields = [resource::DELETION_APPROVED, baton::APPROVAL];
+    // The hand that gave the grant wrote to the object again since; that does not renew it.
+    let managed = json!([by("baton", "2026-01-01T10:45:00Z", &fields)]);
+    let this = live(Value::Object(given("2026-01-01T10:00:00Z")), managed.clone());
+    assert!(by_object(&this, None, &judge(&nobody)));
+    let other = live(Value::Object(given("2026-01-01T08:00:00Z")), managed);
+    assert!(!by_object(&other, None, &judge(&nobody)));
+    let unmanaged = live(Value::Object(given("2026-01-01T10:00:00Z")), json!(null));
+    assert!(by_object(&unmanaged, None, &judge(&nobody)));
+    let from_source = live(
+        Value::Object(given("2026-01-01T10:00:00Z")),
+        json!([by(FIELD_MANAGER, "2026-01-01T10:45:00Z", &fields)]),
+    );
+    assert!(!by_object(&from_source, None, &judge(&nobody)));
+}
+
+#[test]
+fn a_later_true_counts_beside_a_stale_grant_of_another_hand() {
+    let nobody = app(json!({}));
+    let key = ResourceKey::default();
+    let stale = grant([&key], "ada", time("2026-01-01T08:30:00Z"), "2026-01-01T08:00:00Z");
+    let managed = json!([
+        by("baton", "2026-01-01T08:30:00Z", &[baton::APPROVAL]),
+        by("kubectl-annotate", "2026-01-01T10:30:00Z", &[resource::DELETION_APPROVED])
+    ]);
+    assert!(by_object(&live(Value::Object(stale), managed), None, &judge(&nobody)));
+}
+
+#[test]
+fn an_approval_taken_back_is_none() {
+    let nobody = app(json!({}));
+    let mut annotations = grant([&ResourceKey::default()], "ada", since(), &operation_name(since()));
+    for (name, value) in revocation() {
+        assert_eq!(value, Value::Null);
+        annotations.remove(&name);
+    }
+    assert!(!by_object(&live(Value::Object(annotations), json!(null)), None, &judge(&nobody)));
+}
+
+#[test]
+fn what_is_being_deleted_needs_no_approval() {
+    let nobody = app(json!({}));
+    let mut object = live(json!({}), json!([]));
+    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T09:00:00Z");
+    assert!(approved(&object, None, &judge(&nobody)));
+}
+
+#[test]
+fn who_asks_for_approval() {
+    // own options, default of Prune, default of Delete -> needed to prune, needed to delete, guarded at all
+    let cases = [
+        ("", None::<&str>, None::<&str>, [false, false, false]),
+        ("Prune=confirm", None, None, [true, true, true]),
+        ("Delete=confirm", None, None, [false, true, true]),
+        ("Prune=confirm,Delete=true", None, None, [true, false, true]),
+        ("Prune=confirm,Delete=false", None, None, [true, false, true]),
+        ("Prune=true", Some("confirm"), None, [false, false, false]),
+        ("", Some("confirm"), None, [true, true, true]),
+        ("", None, Some("confirm"), [false, true, true]),
+        ("Delete=true", Some("confirm"), Some("confirm"), [true, false, true]),
+        ("Prune=false", None, None, [false, false, false]),
+        ("prune=confirm", None, None, [false, false, false]),
+    ];
+    for (own, prune, delete, expected) in cases {
+        let object = live(json!({resource::SYNC_OPTIONS: own}), json!([]));
+        let defaults = Defaults { prune, delete };
+        let found = [
+            needs(&object, Purpose::Prune, &defaults),
+            needs(&object, Purpose::Delete, &defaults),
+            guarded(Some(&object), None, &defaults),
+        ];
+        assert_eq!(found, expected, "{own} {prune:?} {delete:?}");
+        assert_eq!(guarded(None, Some(&object), &defaults), expected[2]);
+    }
+}
+
+#[test]
+fn an_operation_without_a_word_on_pruning_takes_the_specs() {
+    let application: Application = serde_json::from_value(
+        json!({"spec": {"syncPolicy": {"syncOptions": ["Prune=confirm", "Delete=false"]}}}),
+    )
+    .expect("an Application");
+    let mut sync = SyncOperation::default();
+    assert_eq!(
+        sync_defaults(&application, &sync),
+        Defaults { prune: Some("confirm"), delete: Some("false") }
+    );
+    sync.sync_options = vec!["Prune=true".to_owned()];
+    assert_eq!(sync_defaults(&application, &sync).prune, Some("true"));
+}
+
+#[test]
+fn a_resource_is_deleted_on_request_only_with_a_fresh_approval() {
+    let owner = app(json!({application::DELETION_APPROVED: "2026-01-01T11:00:00Z"}));
+    let now = time("2026-01-01T11:00:00Z");
+    let guarded = |at: &str| {
+        let managed = json!([by("kubectl", at, &[resource::DELETION_APPROVED])]);
+        live(json!({resource::SYNC_OPTIONS: "Delete=confirm", resource::DELETION_APPROVED: "true"}), managed)
+    };
+    assert_eq!(delete_of_resource(&live(json!({}), json!([])), &[], &owner, now), Ok(()));
+    assert_eq!(delete_of_resource(&guarded("2026-01-01T10:50:00Z"), &[], &owner, now), Ok(()));
+    let stale = guarded("2026-01-01T10:30:00Z");
+    assert_eq!(delete_of_resource(&stale, &[], &owner, now), Err(vec![stale.key()]));
+    let inside = [(stale.key(), Arc::new(stale.clone()))];
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    assert_eq!(delete_of_resource(&namespace, &inside, &owner, now), Err(vec![stale.key()]));
+}
+
+#[test]
+fn the_message_names_the_first_and_counts_the_rest() {
+    let key = |group: &str, kind: &str, name: &str| ResourceKey {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: "n".to_owned(),
+        name: name.to_owned(),
+    };
+    let (pod, web) = (key("", "Pod", "x"), key("apps", "Deployment", "web"));
+    assert_eq!(waiting_message(std::slice::from_ref(&pod)), "waiting for pruning confirmation of /Pod/x");
+    assert_eq!(
+        waiting_message(&[web.clone(), pod.clone()]),
+        "waiting for pruning confirmation of apps/Deployment/web and 1 more resources"
+    );
+    assert_eq!(waiting_message(&[]), "");
+    assert_eq!(set_hash([&pod, &web]), set_hash([&web, &pod, &web]));
+    assert_ne!(set_hash([&pod]), set_hash([&web]));
+}

@@ -1,0 +1,163 @@
+//! The gate before deletions, and how an object is applied without a way round it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use baton_api::names::application::CLIENT_SIDE_APPLY_MIGRATION_MANAGER;
+use baton_api::object::{Object, ResourceKey};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Engine;
+use crate::action::{Apply, Delete, ServerSide};
+use crate::approval::{self, Purpose};
+use crate::observation::GateScope;
+use crate::options::Options;
+use crate::order::is_namespace;
+use crate::task::Task;
+use crate::tracking::is_crd;
+
+/// Field manager of `kubectl apply`.
+const KUBECTL: &str = "kubectl-client-side-apply";
+
+impl Engine<'_> {
+    /// What still needs approval before anything may be deleted: of the whole operation, or of these tasks.
+    pub(super) fn unapproved(&self, wave: &[usize]) -> Vec<ResourceKey> {
+        let all: Vec<usize> = (0..self.tasks.len()).collect();
+        let judged = match self.world.settings.gate {
+            GateScope::Operation => &all,
+            GateScope::Wave => wave,
+        };
+        let mut seen = BTreeSet::new();
+        let mut keys = Vec::new();
+        for task in judged.iter().map(|index| &self.tasks[*index]).filter(|task| task.is_pending()) {
+            keys.extend(self.unapproved_of(task).into_iter().filter(|key| seen.insert(key.clone())));
+        }
+        keys
+    }
+
+    fn unapproved_of(&self, task: &Task) -> Vec<ResourceKey> {
+        let Some(live) = task.live.as_deref() else { return Vec::new() };
+        if task.is_prune() {
+            if self.prune_refusal(task).is_some() || task.is_terminating() {
+                return Vec::new();
+            }
+            let needs = approval::needs(live, Purpose::Prune, &self.defaults());
+            let own = needs && !approval::approved(live, None, &self.approvals());
+            return own.then(|| task.key.clone()).into_iter().chain(self.unapproved_inside(live)).collect();
+        }
+        let recreated = self.denied.contains(&task.key) || self.is_sure_to_be_recreated(task);
+        if recreated && self.is_protected(task) { vec![task.key.clone()] } else { Vec::new() }
+    }
+
+    /// What a namespace holds that needs approval, of whichever Application: it goes down with the namespace.
+    fn unapproved_inside(&self, live: &Value) -> Vec<ResourceKey> {
+        if !is_namespace(live) {
+            return Vec::new();
+        }
+        let approvals = self.approvals();
+        let mut inside = (self.world.guarded_in_namespace)(live.name());
+        inside.retain(|(_, object)| {
+            // This Application's word does not count for what belongs to another.
+            let ours = self.world.settings.tracking.manages(object, self.world.instance);
+            let by_us = ours && approval::by_application(&approvals);
+            !by_us && !approval::by_object(object, None, &approvals)
+        });
+        inside.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Whether an object must not be deleted on the way to being applied.
+    pub(super) fn is_protected(&self, task: &Task) -> bool {
+        let (Some(live), false) = (task.live.as_deref(), task.is_hook()) else { return false };
+        let target = task.target.as_deref();
+        approval::guarded(Some(live), target, &self.defaults())
+            && !approval::approved(live, target, &self.approvals())
+    }
+
+    fn is_sure_to_be_recreated(&self, task: &Task) -> bool {
+        task.live.is_some() && self.replaces(task) && self.forces(task)
+    }
+
+    /// Whether anything of the operation waits for approval, so that nothing of it may be deleted, however.
+    pub(super) fn is_shut(&self) -> bool {
+        !self.unapproved(&[]).is_empty()
+    }
+
+    /// How an object is applied; `shut` says whether the gate is.
+    pub(super) fn apply_of(&self, task: &Task, dry_run: bool, shut: bool) -> Apply {
+        let target = task.target.clone().unwrap_or_else(|| Arc::new(Value::Null));
+        let own = Options::of(&target);
+        Apply {
+            live: task.live.clone(),
+            dry_run,
+            validate: !self.request.has("Validate=false") && !own.has("Validate=false"),
+            replace: self.replaces(task),
+            force: self.forces(task),
+            server_side: self.server_side(&own),
+            migrate_from: self.migrates_from(),
+            guarded: self.is_protected(task) || (shut && task.live.is_some() && !task.is_hook()),
+            create_only: task.is_hook() && task.live.is_none() && !dry_run,
+            object: target,
+        }
+    }
+
+    fn replaces(&self, task: &Task) -> bool {
+        self.request.has("Replace=true") || says(task, "Replace=true")
+    }
+
+    /// Whether an object may be deleted and created anew.
+    ///
+    /// Never a Namespace or a CustomResourceDefinition, with which all would go that they hold; nor an object that this
+    /// operation created, which was created anew already.
+    fn forces(&self, task: &Task) -> bool {
+        let object = task.object();
+        (self.request.force() || says(task, "Force=true"))
+            && !is_namespace(object)
+            && !is_crd(object)
+            && !task.live.as_deref().is_some_and(|live| self.is_ours(live))
+    }
+
+    fn is_ours(&self, live: &Value) -> bool {
+        let created: Option<Timestamp> = live.metadata("creationTimestamp").parse().ok();
+        created.is_some_and(|created| created.as_second() >= self.request.started_at.as_second())
+    }
+
+    fn server_side(&self, own: &Options<'_>) -> ServerSide {
+        if own.has("ServerSideApply=false") {
+            ServerSide::Refused
+        } else if own.has("ServerSideApply=true") || self.request.has("ServerSideApply=true") {
+            ServerSide::Asked
+        } else if self.request.has("ServerSideApply=false") {
+            ServerSide::Refused
+        } else {
+            ServerSide::Default
+        }
+    }
+
+    fn migrates_from(&self) -> Option<String> {
+        if self.request.has("ClientSideApplyMigration=false") {
+            return None;
+        }
+        let annotations = self.world.application.metadata.annotations.as_ref();
+        let named = annotations.and_then(|all| all.get(CLIENT_SIDE_APPLY_MIGRATION_MANAGER));
+        Some(named.filter(|name| !name.is_empty()).map_or(KUBECTL, String::as_str).to_owned())
+    }
+
+    /// How a live object is deleted. One that was judged must not have changed since.
+    pub(super) fn delete_of(&self, task: &Task, judged: bool) -> Delete {
+        let live = task.live.as_deref().unwrap_or(&Value::Null);
+        let version = live.resource_version();
+        Delete {
+            key: task.key.clone(),
+            api_version: live.api_version().to_owned(),
+            uid: live.uid().to_owned(),
+            resource_version: (judged && !version.is_empty()).then(|| version.to_owned()),
+            propagation: self.request.propagation(),
+        }
+    }
+}
+
+/// Whether the target or the live object has an option.
+fn says(task: &Task, option: &str) -> bool {
+    [&task.target, &task.live].into_iter().flatten().any(|object| Options::of(object).has(option))
+}

@@ -1,0 +1,133 @@
+//! One step: judge what runs, wait for it, or choose the wave that comes next.
+
+use baton_api::application_status::{OperationPhase, ResultCode, SyncPhase};
+
+use super::effect::{Effect, Issued};
+use super::wave::{Part, Purpose, Run};
+use super::{Engine, Stage, Turn, message};
+use crate::action::Verb;
+use crate::hooks::{self, DeletePolicy};
+use crate::task::Task;
+
+impl Engine<'_> {
+    pub(super) fn step(&mut self) -> Turn {
+        if let Some(message) = self.build() {
+            return self.end(OperationPhase::Failed, message);
+        }
+        self.judge();
+        if let Some(turn) = self.await_running() {
+            return turn;
+        }
+        let pruned = self.which(|task| task.status == ResultCode::Pruned && task.is_terminating());
+        if !pruned.is_empty() {
+            return self.wait(self.waiting(&pruned, true), Vec::new());
+        }
+        let ended = self.which(|task| task.is_completed() && self.is_to_release(task));
+        if !ended.is_empty() {
+            return self.act(ended, Effect::ReleaseCompleted, release_of, Stage::Step);
+        }
+        if self.tasks.iter().any(|task| !is_sync_fail(task) && task.is_unsuccessful()) {
+            return self.clean_up_failed();
+        }
+        self.next_wave()
+    }
+
+    /// Waits for what runs: hooks always, and resources where something comes after them.
+    fn await_running(&mut self) -> Option<Turn> {
+        let (first, last) = (self.tasks.first()?, self.tasks.last()?);
+        let several = first.wave != last.wave || first.phase != last.phase;
+        let running = self.which(|task| task.is_running() && (several || task.is_hook()));
+        if running.is_empty() {
+            return None;
+        }
+        let unseen: Vec<usize> = running
+            .iter()
+            .copied()
+            .filter(|index| {
+                let task = &self.tasks[*index];
+                let unknown = task.live.is_none() || self.stale.contains(&task.key);
+                unknown && !self.looked.contains(&task.key)
+            })
+            .collect();
+        if !unseen.is_empty() {
+            return Some(self.act(unseen, Effect::Judge, look_of, Stage::Step));
+        }
+        Some(self.wait(self.waiting(&running, false), Vec::new()))
+    }
+
+    fn next_wave(&mut self) -> Turn {
+        let pending =
+            self.which(|task| task.is_pending() && !is_sync_fail(task) && !self.is_left_alone(task));
+        let Some((&first, &last)) = pending.first().zip(pending.last()) else {
+            return self.succeed(message::NO_MORE);
+        };
+        let same = |a: &Task, b: &Task| a.phase == b.phase && a.wave == b.wave;
+        let tasks: Vec<usize> =
+            pending.iter().copied().filter(|index| same(&self.tasks[*index], &self.tasks[first])).collect();
+        let is_last = same(&self.tasks[first], &self.tasks[last]);
+        Turn::Go(Stage::Wave(Run {
+            tasks,
+            purpose: Purpose::Sync { is_last },
+            part: Part::Release,
+            rounds: 0,
+        }))
+    }
+
+    /// Ends well, once hooks that are not to outlive success are deleted.
+    pub(super) fn succeed(&mut self, text: &str) -> Turn {
+        self.delete_hooks(DeletePolicy::HookSucceeded, OperationPhase::Succeeded, text.to_owned())
+    }
+
+    /// Deletes hooks of a policy, whichever phase they belong to, then ends.
+    pub(super) fn delete_hooks(&mut self, policy: DeletePolicy, phase: OperationPhase, text: String) -> Turn {
+        let end = Stage::End(super::Next::Done { phase, message: text });
+        self.act_on_hooks(policy, end)
+    }
+
+    /// Deletes hooks of a policy, then goes on.
+    pub(super) fn act_on_hooks(&mut self, policy: DeletePolicy, next: Stage) -> Turn {
+        let over = self.which(|task| {
+            task.live.is_some() && !task.is_running() && !task.is_terminating() && task.has_policy(policy)
+        });
+        let held: Vec<usize> =
+            over.iter().copied().filter(|index| self.is_to_release(&self.tasks[*index])).collect();
+        let verbs = vec![
+            held.iter().map(|index| release_of(&self.tasks[*index])).collect(),
+            over.iter().map(|index| Verb::Delete(self.delete_of(&self.tasks[*index], false))).collect(),
+        ];
+        let issued =
+            |tasks: &[usize], effect| tasks.iter().map(|task| Issued { task: *task, effect }).collect();
+        let effects = vec![issued(&held, Effect::Release), issued(&over, Effect::DeleteHook)];
+        Turn::Act(verbs, effects, next)
+    }
+
+    /// Whether a hook is held by its finalizer and nobody tried to take that off yet.
+    pub(super) fn is_to_release(&self, task: &Task) -> bool {
+        task.is_hook()
+            && task.live.as_deref().is_some_and(hooks::is_held)
+            && !self.released.contains(&task.key)
+    }
+
+    pub(super) fn waiting(&self, tasks: &[usize], for_deletion: bool) -> String {
+        let tasks: Vec<&Task> = tasks.iter().map(|index| &self.tasks[*index]).collect();
+        message::waiting(&tasks, for_deletion)
+    }
+}
+
+/// Whether a task runs only after a failure.
+pub(super) fn is_sync_fail(task: &Task) -> bool {
+    task.phase == SyncPhase::SyncFail
+}
+
+pub(super) fn release_of(task: &Task) -> Verb {
+    Verb::ReleaseHook { key: task.key.clone(), api_version: api_version(task) }
+}
+
+pub(super) fn look_of(task: &Task) -> Verb {
+    Verb::Look { key: task.key.clone(), api_version: api_version(task) }
+}
+
+fn api_version(task: &Task) -> String {
+    use baton_api::object::Object;
+    task.object().api_version().to_owned()
+}
