@@ -1,0 +1,300 @@
+//! The watch of one kind.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::object::Object;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::catalog::{GroupKind, Served};
+use crate::error::ClusterError;
+use crate::live::{KindId, Uid, Wakes, digest};
+use crate::paths;
+use crate::requests::{Lines, Requests};
+use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus};
+
+/// Objects of a page of a list.
+pub(crate) const PAGE: usize = 500;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long the server is asked to keep a watch open, and how much longer it is waited for.
+const WATCH_SECONDS: u64 = 290;
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// How often a list may be older than what is known before it is believed.
+const STALE_LISTS: u32 = 3;
+
+/// The watch of one kind, in one namespace or in all.
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    requests: Requests,
+    key: WatchKey,
+    served: Served,
+    path: String,
+    kind: KindId,
+    stale_lists: u32,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    r#type: String,
+    object: Value,
+}
+
+/// Why a watch ended.
+enum End {
+    /// It may go on where it ended.
+    Resume,
+    /// Everything must be listed again.
+    Relist,
+}
+
+impl Watch {
+    pub(crate) fn new(shared: Arc<Shared>, requests: Requests, key: WatchKey, served: Served) -> Watch {
+        let path = paths::collection(&served.api_version, &served.info.plural, key.1.as_deref());
+        let kind = shared.state.lock().kind_id(&key.0, &served.api_version);
+        Watch { shared, requests, key, served, path, kind, stale_lists: 0 }
+    }
+
+    /// Keeps the state up to date until it is dropped.
+    pub(crate) async fn run(mut self) {
+        let mut settings = self.shared.settings.clone();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            settings.mark_unchanged();
+            let version = match self.list().await {
+                Ok(version) => version,
+                Err(error) => {
+                    self.failed(error);
+                    self.rest(&mut pause).await;
+                    continue;
+                }
+            };
+            self.works();
+            pause = FIRST_PAUSE;
+            tokio::select! {
+                biased;
+                // What is kept of an object depends on the settings.
+                changed = settings.changed() => if changed.is_err() { return },
+                () = self.follow(version, &mut pause) => {}
+            }
+        }
+    }
+
+    /// Lists everything, page by page. Returns the version the list is of.
+    async fn list(&mut self) -> Result<String, ClusterError> {
+        let known = self.shared.state.lock().newest(self.kind);
+        let mut listed: HashSet<Uid> = HashSet::new();
+        let mut more = String::new();
+        loop {
+            let path = match more.is_empty() {
+                true => format!("{}?limit={PAGE}", self.path),
+                false => format!("{}?limit={PAGE}&continue={}", self.path, paths::segment(&more)),
+            };
+            let mut page = self.requests.get(&path).await?;
+            let version = page["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            let number = version.parse().unwrap_or(0);
+            self.check_age(number, known)?;
+            let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) else {
+                return Err(ClusterError::NoAnswer("a list without items".to_owned()));
+            };
+            self.seen(items, Some(&mut listed));
+            more = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+            if more.is_empty() {
+                self.stale_lists = 0;
+                let mut wakes = Wakes::default();
+                let mut state = self.shared.state.lock();
+                state.complete(self.kind, self.key.1.as_deref(), &listed, number, &mut wakes);
+                drop(state);
+                self.shared.wake(wakes);
+                return Ok(version);
+            }
+        }
+    }
+
+    /// A list is never older than what was known before it was asked for, unless the cluster's own history went back,
+    /// as after a restored backup. That is believed only when it is said again.
+    fn check_age(&mut self, version: u64, known: u64) -> Result<(), ClusterError> {
+        if version == 0 || version >= known {
+            return Ok(());
+        }
+        self.stale_lists += 1;
+        if self.stale_lists < STALE_LISTS {
+            return Err(ClusterError::NoAnswer(format!(
+                "a list of version {version}, but {known} was seen before"
+            )));
+        }
+        tracing::warn!(server = %self.shared.access.server, kind = %self.key.0.kind, "the history of the cluster went back");
+        self.shared.state.lock().forget_versions(self.kind);
+        Ok(())
+    }
+
+    /// Follows what happens after `version`, until everything must be listed again.
+    async fn follow(&self, mut version: String, pause: &mut Duration) {
+        loop {
+            let path = format!(
+                "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
+                self.path,
+                paths::segment(&version)
+            );
+            let opened = Instant::now();
+            let end = match self.requests.watch(&path).await {
+                Ok(mut lines) => {
+                    self.works();
+                    self.read(&mut lines, &mut version).await
+                }
+                Err(error) => Err(error),
+            };
+            match end {
+                Ok(End::Relist) => return,
+                Ok(End::Resume) => {
+                    // A server that ends watches at once is not asked without pause.
+                    match opened.elapsed() < FIRST_PAUSE {
+                        true => self.rest(pause).await,
+                        false => *pause = FIRST_PAUSE,
+                    }
+                }
+                Err(ClusterError::Api { code: 410, .. }) => return,
+                Err(error) => {
+                    let connection = error.is_connection();
+                    self.failed(error);
+                    self.rest(pause).await;
+                    if !connection {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&self, lines: &mut Lines, version: &mut String) -> Result<End, ClusterError> {
+        let patience = Duration::from_secs(WATCH_SECONDS) + WATCH_GRACE;
+        loop {
+            let line = match tokio::time::timeout(patience, lines.next()).await {
+                Ok(Ok(Some(line))) => line,
+                // A cut is the usual end of a watch; whether more is wrong shows when it is opened again.
+                Ok(Ok(None) | Err(_)) | Err(_) => return Ok(End::Resume),
+            };
+            let Ok(event) = serde_json::from_slice::<Event>(&line) else { return Ok(End::Relist) };
+            match event.r#type.as_str() {
+                "ERROR" => {
+                    let code = event.object["code"].as_u64().unwrap_or(500);
+                    let message = event.object["message"].as_str().unwrap_or_default().to_owned();
+                    if code == 410 {
+                        return Ok(End::Relist);
+                    }
+                    let reason = event.object["reason"].as_str().unwrap_or_default().to_owned();
+                    return Err(ClusterError::Api { code: code.try_into().unwrap_or(500), reason, message });
+                }
+                kind => {
+                    let next = event.object.resource_version().to_owned();
+                    match kind {
+                        "ADDED" | "MODIFIED" => self.seen(vec![event.object], None),
+                        "DELETED" => self.gone(&event.object),
+                        _ => {}
+                    }
+                    if !next.is_empty() {
+                        *version = next;
+                    }
+                }
+            }
+        }
+    }
+
+    fn seen(&self, objects: Vec<Value>, mut listed: Option<&mut HashSet<Uid>>) {
+        let settings = self.shared.settings();
+        let mut digests = Vec::with_capacity(objects.len());
+        for mut object in objects {
+            self.name(&mut object);
+            let held = self.shared.state.lock().is_held(&object.key());
+            let seen = digest(&object, held, &settings);
+            if let Some(listed) = &mut listed {
+                listed.insert(seen.uid.clone());
+            }
+            digests.push(seen);
+        }
+        let mut wakes = Wakes::default();
+        let mut state = self.shared.state.lock();
+        for seen in digests {
+            state.apply(self.kind, seen, &mut wakes);
+        }
+        drop(state);
+        self.told(wakes, listed.is_none());
+    }
+
+    fn gone(&self, object: &Value) {
+        let mut wakes = Wakes::default();
+        let mut state = self.shared.state.lock();
+        state.remove(self.kind, object.namespace(), object.name(), &Uid::new(object.uid()), &mut wakes);
+        drop(state);
+        self.told(wakes, true);
+    }
+
+    fn told(&self, wakes: Wakes, event: bool) {
+        if event && defines_kinds(&self.key.0) {
+            self.shared.rediscover();
+        }
+        if !wakes.is_empty() {
+            self.shared.wake(wakes);
+        }
+    }
+
+    /// Items of lists do not say what they are.
+    fn name(&self, object: &mut Value) {
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), (*self.served.api_version).into());
+            fields.insert("kind".to_owned(), self.key.0.kind.as_str().into());
+        }
+    }
+
+    fn works(&self) {
+        let mut situation = self.shared.situation.lock();
+        let Some(status) = situation.watches.get_mut(&self.key) else { return };
+        let news = !status.filled || status.failing.is_some();
+        *status = WatchStatus { filled: true, failing: None };
+        let tell = news && situation.impatient;
+        drop(situation);
+        if news {
+            self.shared.tick();
+        }
+        if tell {
+            self.shared.tell(ChangedKind::Connection);
+        }
+    }
+
+    fn failed(&self, error: ClusterError) {
+        tracing::debug!(server = %self.shared.access.server, kind = %self.key.0.kind, %error, "watch failed");
+        if error.is_connection() {
+            self.shared.suspect();
+        }
+        let mut situation = self.shared.situation.lock();
+        if let Some(status) = situation.watches.get_mut(&self.key) {
+            let since = status.failing.take().map_or_else(Instant::now, |(_, since)| since);
+            status.failing = Some((error, since));
+        }
+        drop(situation);
+        self.shared.tick();
+    }
+
+    /// Waits longer each time, and as long as the cluster is lost.
+    async fn rest(&self, pause: &mut Duration) {
+        tokio::time::sleep(pause.mul_f64(rand::random_range(0.8..1.2))).await;
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+        let mut progress = self.shared.progress();
+        while matches!(self.shared.situation.lock().connection, Connection::Lost { .. }) {
+            if progress.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether objects of this kind say what kinds there are.
+pub(crate) fn defines_kinds(kind: &GroupKind) -> bool {
+    matches!(
+        (kind.group.as_str(), kind.kind.as_str()),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") | ("apiregistration.k8s.io", "APIService")
+    )
+}
