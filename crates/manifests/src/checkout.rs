@@ -11,23 +11,27 @@ use crate::error::Fault;
 #[derive(Debug, Clone)]
 pub(crate) struct Checkout {
     repositories: Repositories,
-    url: String,
-    access: Access,
-    commit: Commit,
+    at: Location,
     pub(crate) tree: Arc<Tree>,
 }
 
-impl Checkout {
-    pub(crate) async fn open(
-        repositories: &Repositories,
-        url: &str,
-        access: Access,
-        commit: Commit,
-    ) -> Result<Checkout, Fault> {
-        let tree = repositories.tree(url, &access, &commit).await?;
-        Ok(Checkout { repositories: repositories.clone(), url: url.to_owned(), access, commit, tree })
-    }
+/// Which repository is read, with what access, at which commit.
+#[derive(Debug, Clone)]
+pub(crate) struct Location {
+    pub(crate) url: String,
+    pub(crate) access: Access,
+    pub(crate) commit: Commit,
+}
 
+impl Location {
+    /// Fetches what is there.
+    pub(crate) async fn open(&self, repositories: &Repositories) -> Result<Checkout, Fault> {
+        let tree = repositories.tree(&self.url, &self.access, &self.commit).await?;
+        Ok(Checkout { repositories: repositories.clone(), at: self.clone(), tree })
+    }
+}
+
+impl Checkout {
     /// The directory a source's path names, links followed.
     pub(crate) fn directory(&self, path: &str) -> Result<String, Fault> {
         let fault = |why| Fault::Path { path: path.chars().take(500).collect(), why };
@@ -48,11 +52,27 @@ impl Checkout {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.repositories.read_within(&self.url, &self.access, &self.commit, paths, most).await?)
+        let Location { url, access, commit } = &self.at;
+        Ok(self.repositories.read_within(url, access, commit, paths, most).await?)
     }
 }
 
 /// A path of a directory's entry; the root has no name.
 pub(crate) fn joined(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+/// A path as written in a directory, without `.`, `..` and doubled slashes: from the root where it begins with a slash.
+/// `None` where it leads out of the repository.
+pub(crate) fn cleaned(directory: &str, path: &str) -> Option<String> {
+    let directory = if path.starts_with('/') { "" } else { directory };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in directory.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            other => parts.push(other),
+        }
+    }
+    Some(parts.join("/"))
 }

@@ -15,11 +15,17 @@ mod checkout;
 mod detection;
 mod directory;
 mod documents;
+mod environment;
 mod error;
+mod ground;
+mod helm;
+mod kustomize;
 mod manifests;
 mod overrides;
 mod request;
 mod settings;
+mod tools;
+mod workshop;
 
 pub use error::{Fault, ManifestError};
 pub use manifests::Manifests;

@@ -1,18 +1,23 @@
 //! Renders all sources of an Application.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::application_status::SourceType;
 use baton_api::source::Source;
-use baton_source::{Access, Commit, Repositories, access};
+use baton_source::{Repositories, access};
 use sha2::{Digest, Sha256};
 
 use crate::cache::{Cache, Key, Part};
-use crate::checkout::Checkout;
+use crate::checkout::Location;
+use crate::environment::{Environment, Facts};
 use crate::error::{Fault, ManifestError};
+use crate::ground::Ground;
+use crate::helm::{self, Chart};
 use crate::request::{Rendered, Request};
 use crate::settings::Settings;
-use crate::{detection, directory, documents, overrides};
+use crate::tools::Tools;
+use crate::{detection, directory, documents, kustomize, overrides};
 
 /// Renders sources. Clones share their caches.
 #[derive(Debug, Clone)]
@@ -23,14 +28,14 @@ struct Inner {
     repositories: Repositories,
     settings: Settings,
     cache: Cache,
+    tools: Tools,
 }
 
 /// A source, and where it is read.
 #[derive(Debug, Clone)]
 struct Resolved<'a> {
     source: &'a Source,
-    access: Access,
-    commit: Commit,
+    at: Location,
 }
 
 impl Resolved<'_> {
@@ -44,7 +49,8 @@ impl Manifests {
     /// Readies the rendering of sources.
     pub fn new(repositories: Repositories, settings: Settings) -> Manifests {
         let cache = Cache::new(settings.limits.cached_bytes);
-        Manifests(Arc::new(Inner { repositories, settings, cache }))
+        let tools = Tools::new(&settings.limits);
+        Manifests(Arc::new(Inner { repositories, settings, cache, tools }))
     }
 
     /// What every source would be rendered at: a commit, or the version of a chart.
@@ -53,7 +59,7 @@ impl Manifests {
     /// A repository cannot be read or has no such revision.
     pub async fn resolve(&self, request: &Request<'_>) -> Result<Vec<String>, ManifestError> {
         let resolved = self.0.resolve(request).await?;
-        Ok(resolved.iter().map(|resolved| resolved.commit.to_string()).collect())
+        Ok(resolved.iter().map(|resolved| resolved.at.commit.to_string()).collect())
     }
 
     /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.
@@ -65,7 +71,7 @@ impl Manifests {
         let resolved = inner.resolve(request).await?;
         let mut rendered = Rendered {
             objects: Vec::new(),
-            revisions: resolved.iter().map(|resolved| resolved.commit.to_string()).collect(),
+            revisions: resolved.iter().map(|resolved| resolved.at.commit.to_string()).collect(),
             source_types: Vec::new(),
             digest: [0; 32],
         };
@@ -93,6 +99,7 @@ impl Inner {
             let fault = Fault::Limit(format!("the application has more than {most} sources"));
             return Err(located(request, most, fault));
         }
+        check_references(request)?;
         let mut resolved = Vec::with_capacity(count);
         for (at, source) in request.sources.iter().enumerate() {
             let exact = request.revisions.get(at).map_or("", String::as_str);
@@ -115,7 +122,7 @@ impl Inner {
             .trusting(&source.repo_url, request.trust);
         let revision = if exact.is_empty() { &source.target_revision } else { exact };
         let commit = self.repositories.resolve(&source.repo_url, &access, revision, request.fresh).await?;
-        Ok(Resolved { source, access, commit })
+        Ok(Resolved { source, at: Location { url: source.repo_url.clone(), access, commit } })
     }
 
     async fn part(
@@ -128,38 +135,96 @@ impl Inner {
             return Ok(None);
         }
         let key = key(request, one, all);
-        let rendering = self.render_one(request, one);
+        let rendering = self.render_one(request, one, all);
         self.cache.part(key, request.ignore_cache, rendering).await.map(Some)
     }
 
-    async fn render_one(&self, request: &Request<'_>, one: &Resolved<'_>) -> Result<Part, Fault> {
-        let (url, limits) = (&one.source.repo_url, &self.settings.limits);
-        let checkout = Checkout::open(&self.repositories, url, one.access.clone(), one.commit).await?;
+    async fn render_one(
+        &self,
+        request: &Request<'_>,
+        one: &Resolved<'_>,
+        all: &[Resolved<'_>],
+    ) -> Result<Part, Fault> {
+        let (tools, settings, limits) = (&self.tools, &self.settings, &self.settings.limits);
+        let checkout = one.at.open(&self.repositories).await?;
         let directory = checkout.directory(&one.source.path)?;
-        let source = overrides::applied(&checkout, &directory, request.instance, one.source).await?;
+        let ground = Ground::Repository(checkout.clone());
+        let source = overrides::applied(&ground, &directory, request.instance, one.source).await?;
         let source_type = match detection::explicit(&source)? {
             Some(explicit) => explicit,
             None => detection::detected(&checkout.tree, &directory),
         };
+        let environment = environment(request, one);
         let objects = match source_type {
             SourceType::Directory => {
                 let options = source.directory.unwrap_or_default();
                 directory::render(&checkout, &directory, &options, limits).await?
             }
-            SourceType::Plugin => {
+            SourceType::Kustomize => {
+                let options = source.kustomize.unwrap_or_default();
+                kustomize::render(tools, settings, &checkout, &directory, &options, &environment).await?
+            }
+            SourceType::Helm => {
+                let chart = Chart {
+                    ground,
+                    directory: &directory,
+                    options: &source.helm.unwrap_or_default(),
+                    environment: &environment,
+                    request,
+                    references: &references(all),
+                    repositories: &self.repositories,
+                };
+                helm::render(tools, settings, &chart).await?
+            }
+            // A type of the future is no more supported than a plugin.
+            SourceType::Plugin | SourceType::Other(_) => {
                 return Err(Fault::Unsupported(
                     "config management plugins are not supported: commit what the plugin generates, or use Kustomize, \
                      Helm or plain manifests"
                         .to_owned(),
                 ));
             }
-            ref other => {
-                return Err(Fault::Unsupported(format!("{} sources are not supported", other.as_str())));
-            }
         };
         let objects = documents::exploded(objects, limits.objects).map_err(Fault::Limit)?;
         Ok(Part::new(objects, source_type))
     }
+}
+
+/// The repositories that sources refer to by name.
+fn references<'a>(all: &'a [Resolved<'_>]) -> BTreeMap<&'a str, Location> {
+    let named = all.iter().filter(|one| !one.source.reference.is_empty());
+    named.map(|one| (one.source.reference.as_str(), one.at.clone())).collect()
+}
+
+/// Refuses names of references that contradict each other or could not be written in a path.
+fn check_references(request: &Request<'_>) -> Result<(), ManifestError> {
+    let mut seen = BTreeSet::new();
+    for (at, source) in request.sources.iter().enumerate().filter(|(_, source)| !source.reference.is_empty())
+    {
+        let name = source.reference.as_str();
+        let is_plain = name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-'));
+        let why = if !is_plain {
+            format!("sources.ref {name} cannot contain any special characters except '_' and '-'")
+        } else if !seen.insert(name) {
+            "invalid sources: multiple sources had the same `ref` key".to_owned()
+        } else {
+            continue;
+        };
+        return Err(located(request, at, Fault::Options(why)));
+    }
+    Ok(())
+}
+
+fn environment(request: &Request<'_>, one: &Resolved<'_>) -> Environment {
+    Environment::new(Facts {
+        instance: request.instance,
+        namespace: request.namespace,
+        project: request.project,
+        revision: one.at.commit.as_str(),
+        repo_url: &one.source.repo_url,
+        path: &one.source.path,
+        target_revision: &one.source.target_revision,
+    })
 }
 
 /// Digests everything the objects of a source depend on.
@@ -170,8 +235,8 @@ fn key(request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Key {
         hash.update(bytes);
     };
     add(&serde_json::to_vec(one.source).unwrap_or_default());
-    add(one.commit.as_str().as_bytes());
-    add(&one.access.fingerprint());
+    add(one.at.commit.as_str().as_bytes());
+    add(&one.at.access.fingerprint());
     for text in [request.name, request.instance, request.namespace, request.project, request.kube_version] {
         add(text.as_bytes());
     }
@@ -181,8 +246,8 @@ fn key(request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Key {
     for other in all.iter().filter(|other| !other.source.reference.is_empty()) {
         add(other.source.reference.as_bytes());
         add(other.source.repo_url.as_bytes());
-        add(other.commit.as_str().as_bytes());
-        add(&other.access.fingerprint());
+        add(other.at.commit.as_str().as_bytes());
+        add(&other.at.access.fingerprint());
     }
     hash.finalize().into()
 }

@@ -2,18 +2,18 @@
 
 use baton_api::source::Source;
 use baton_grammar::yaml;
-use baton_source::{Astray, Place};
 
-use crate::checkout::{Checkout, joined};
+use crate::checkout::joined;
 use crate::documents;
 use crate::error::Fault;
+use crate::ground::Ground;
 
 /// Longest file of overrides that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The source with the overrides of its directory. Where it is read from stays as it was.
 pub(crate) async fn applied(
-    checkout: &Checkout,
+    ground: &Ground,
     directory: &str,
     instance: &str,
     source: &Source,
@@ -26,13 +26,8 @@ pub(crate) async fn applied(
             continue;
         }
         let path = joined(directory, name);
-        match checkout.tree.place(&path) {
-            Ok(Place::File(_)) => {}
-            Ok(Place::Directory(_)) | Err(Astray::Missing) => continue,
-            Err(astray) => return Err(fault(name, astray.to_string())),
-        }
-        let contents = checkout.read(&[path], MAX_BYTES).await?;
-        for content in contents {
+        if ground.holds(&path).map_err(|astray| fault(name, astray.to_string()))? {
+            let content = ground.read(&path, MAX_BYTES).await?;
             merge(&mut applied, &documents::text(&content)).map_err(|why| fault(name, why))?;
         }
     }

@@ -8,12 +8,16 @@ use std::time::Duration;
 pub struct Settings {
     /// Where the temporary trees of Kustomize and Helm are made.
     pub work_dir: PathBuf,
-    /// The `kustomize` program: a name looked for in `PATH`, or a path. Without one, `kubectl kustomize` is run.
+    /// The `kustomize` program: a name looked for in `PATH`, or a path. Where none is stated, `kustomize` is looked for,
+    /// and `kubectl kustomize` run in its place.
     pub kustomize: Option<PathBuf>,
     /// The `kubectl` program, likewise.
     pub kubectl: PathBuf,
     /// The `helm` program, likewise.
     pub helm: PathBuf,
+    /// Whether Kustomize may fetch remote bases and Helm a chart's dependencies, both by https. Tools whose source names
+    /// none run without network, where the machine lets us take it away.
+    pub remote_references: bool,
     /// Bounds on what one rendering may take.
     pub limits: Limits,
 }
@@ -25,6 +29,7 @@ impl Default for Settings {
             kustomize: None,
             kubectl: PathBuf::from("kubectl"),
             helm: PathBuf::from("helm"),
+            remote_references: true,
             limits: Limits::default(),
         }
     }

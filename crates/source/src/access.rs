@@ -76,6 +76,14 @@ impl Access {
         self
     }
 
+    /// User name and password, where these are the credentials.
+    pub fn basic(&self) -> Option<(&str, &Secret)> {
+        match &self.credentials {
+            Credentials::Basic { username, password, .. } => Some((username, password)),
+            _ => None,
+        }
+    }
+
     /// What distinguishes this access from others without telling it: whoever keeps what was read keeps it under
     /// this, so that nobody sees what only others may.
     pub fn fingerprint(&self) -> [u8; 32] {

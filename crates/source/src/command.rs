@@ -1,29 +1,27 @@
-//! Runs `git`: without the machine's configuration, within limits, and gone when nobody waits for it any more.
-//!
-//! Processes run on blocking threads and are timed by the machine's clock. A test that pauses tokio's clock may so
-//! run real processes: tokio does not let time pass while a blocking task works.
+//! Runs `git` without the machine's configuration.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::sync::Semaphore;
-
-/// How much of what a process complains about is kept.
-const MAX_COMPLAINT: usize = 32 << 10;
-
-/// How often limits are looked at while a process runs.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) use baton_process::{Bounds, Failure, Refusal, directory_size};
 
 /// Variables of this process that `git` and its transports may see: where programs, temporary files and the
 /// machine's certificates are.
 const INHERITED: [&str; 5] = ["PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"];
+
+/// How `git` runs, whatever is asked of it.
+const FIXED_ENVIRONMENT: [(&str, &str); 9] = [
+    ("HOME", "/nonexistent"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+];
 
 /// Settings no repository, machine or user may change.
 const FIXED_CONFIG: [(&str, &str); 12] = [
@@ -55,15 +53,6 @@ pub(crate) struct Invocation {
     pub(crate) protocols: &'static str,
 }
 
-/// When a run is given up.
-#[derive(Debug, Clone)]
-pub(crate) struct Bounds {
-    pub(crate) total: Duration,
-    pub(crate) silence: Duration,
-    /// A directory that may not grow over so many bytes.
-    pub(crate) growth: Option<(PathBuf, u64)>,
-}
-
 impl Invocation {
     /// A run that speaks to nobody.
     pub(crate) fn offline<A: Into<OsString>>(
@@ -83,315 +72,61 @@ impl Invocation {
     }
 }
 
-/// Why a run gave nothing.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The program could not be started or spoken to.
-    Io(io::Error),
-    /// It ended with an error; what it complained about, not yet safe to show.
-    Exit(String),
-    /// It said nothing for too long.
-    Silent(Duration),
-    /// It took too long.
-    Late(Duration),
-    /// The watched directory grew over its bound.
-    Grown(u64),
-    /// The reader of its output had enough.
-    Refused(Refusal),
-    /// Nobody waits any more.
-    Abandoned,
-}
-
-/// What the reader of an output found wrong.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    Io(io::Error),
-    Limit(String),
-    Content(String),
-    /// An object, by its place among those asked for, has more bytes than it may.
-    Large {
-        place: usize,
-        bytes: u64,
-    },
-}
-
-impl From<io::Error> for Refusal {
-    fn from(fault: io::Error) -> Self {
-        Refusal::Io(fault)
-    }
-}
-
-/// Starts processes, so many at once.
+/// Runs `git`, so many at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Runner {
     program: PathBuf,
-    places: Arc<Semaphore>,
+    processes: baton_process::Runner,
 }
 
 impl Runner {
     pub(crate) fn new(program: PathBuf, processes: usize) -> Runner {
-        Runner { program, places: Arc::new(Semaphore::new(processes.clamp(1, 256))) }
+        Runner { program, processes: baton_process::Runner::new(processes) }
     }
 
-    /// Runs `git`, giving its output to `reader`. The process and all its children are killed when the returned
-    /// future is dropped.
+    /// Runs `git`, giving its output to `reader`. It is killed when the returned future is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         invocation: Invocation,
         reader: impl FnOnce(&mut dyn Read) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Failure> {
-        let Ok(place) = self.places.clone().acquire_owned().await else { return Err(Failure::Abandoned) };
-        let run = Arc::new(Run::default());
-        let _abandon = AbandonOnDrop(run.clone());
-        let program = self.program.clone();
-        let task = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            run_to_end(&program, invocation, &run, reader)
-        });
-        task.await.unwrap_or(Err(Failure::Abandoned))
+        self.processes.run(invocation.of(&self.program), reader).await
     }
 
     /// Runs `git` and gives all it prints, up to `most` bytes.
     pub(crate) async fn output(&self, invocation: Invocation, most: usize) -> Result<Vec<u8>, Failure> {
-        self.run(invocation, move |output| {
-            let mut all = Vec::new();
-            output.take(most as u64 + 1).read_to_end(&mut all)?;
-            if all.len() > most {
-                return Err(Refusal::Limit(format!("git printed more than {most} bytes")));
-            }
-            Ok(all)
-        })
-        .await
+        self.processes.output(invocation.of(&self.program), most).await
     }
 }
 
-/// One running process, as its watchers see it.
-#[derive(Debug, Default)]
-struct Run {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Present while the process runs and has not been waited for: its number cannot mean another yet.
-    process: Option<Pid>,
-    heard: Option<Instant>,
-    abandoned: bool,
-    given_up: Option<Failure>,
-}
-
-impl State {
-    /// Whether the process has ended and only waits to be waited for.
-    fn has_ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.process.is_none_or(|process| !matches!(waitid(WaitId::Pid(process), look), Ok(None)))
-    }
-
-    fn kill(&mut self) {
-        if let Some(process) = self.process {
-            // It may have ended by itself in the meantime.
-            let _ = kill_process_group(process, Signal::KILL);
+impl Invocation {
+    fn of(self, program: &Path) -> baton_process::Invocation {
+        let mut environment: Vec<(OsString, OsString)> = Vec::new();
+        let inherited = INHERITED.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        environment.extend(inherited);
+        let mut set = |name: &str, value: &str| environment.push((name.into(), value.into()));
+        for (name, value) in FIXED_ENVIRONMENT {
+            set(name, value);
+        }
+        set("GIT_ALLOW_PROTOCOL", self.protocols);
+        for (name, value) in &self.environment {
+            set(name, value);
+        }
+        let own = self.config.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let mut count = 0;
+        for (key, value) in FIXED_CONFIG.into_iter().chain(own) {
+            set(&format!("GIT_CONFIG_KEY_{count}"), key);
+            set(&format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        set("GIT_CONFIG_COUNT", &count.to_string());
+        baton_process::Invocation {
+            program: program.to_owned(),
+            arguments: self.arguments,
+            directory: self.directory,
+            environment,
+            input: self.input,
+            bounds: self.bounds,
         }
     }
-}
-
-struct AbandonOnDrop(Arc<Run>);
-
-impl Drop for AbandonOnDrop {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.abandoned = true;
-        state.kill();
-        self.0.changed.notify_all();
-    }
-}
-
-fn run_to_end<T>(
-    program: &Path,
-    invocation: Invocation,
-    run: &Run,
-    reader: impl FnOnce(&mut dyn Read) -> Result<T, Refusal>,
-) -> Result<T, Failure> {
-    let bounds = invocation.bounds.clone();
-    let mut child = {
-        let mut state = run.state.lock();
-        if state.abandoned {
-            return Err(Failure::Abandoned);
-        }
-        let child = command(program, &invocation).spawn().map_err(Failure::Io)?;
-        state.process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        state.heard = Some(Instant::now());
-        child
-    };
-    let input = invocation.input;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (result, complaint, status) = std::thread::scope(|scope| {
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let started = thread("git-watch")
-            .spawn_scoped(scope, || watch(run, &bounds))
-            .and_then(|_| {
-                // A process that ends early closes its input: that shows in its exit, not here.
-                thread("git-input").spawn_scoped(scope, move || stdin.map(|mut pipe| pipe.write_all(&input)))
-            })
-            .and_then(|_| thread("git-complaint").spawn_scoped(scope, move || complaint(stderr, run)));
-        let result = match (&started, stdout) {
-            (Ok(_), Some(stdout)) => {
-                let mut output = Heard { inner: io::BufReader::with_capacity(64 << 10, stdout), run };
-                let result = reader(&mut output);
-                if result.is_err() {
-                    run.state.lock().kill();
-                }
-                result
-            }
-            (Ok(_), None) => Err(Refusal::Io(io::Error::other("the process has no output"))),
-            (Err(fault), _) => {
-                run.state.lock().kill();
-                Err(Refusal::Io(io::Error::other(fault.to_string())))
-            }
-        };
-        let status = wait(&mut child, run);
-        let complaint = started.ok().and_then(|handle| handle.join().ok()).unwrap_or_default();
-        (result, complaint, status)
-    });
-    let mut state = run.state.lock();
-    if let Some(failure) = state.given_up.take() {
-        return Err(failure);
-    }
-    if state.abandoned {
-        return Err(Failure::Abandoned);
-    }
-    let status = status.map_err(Failure::Io)?;
-    // A process may end before it was looked at once.
-    if let Some((directory, most)) = &bounds.growth
-        && directory_size(directory) > *most
-    {
-        return Err(Failure::Grown(*most));
-    }
-    match result {
-        Err(Refusal::Io(fault)) if status.success() => Err(Failure::Io(fault)),
-        Err(refusal) if !matches!(refusal, Refusal::Io(_)) => Err(Failure::Refused(refusal)),
-        Ok(value) if status.success() => Ok(value),
-        _ => Err(Failure::Exit(complaint)),
-    }
-}
-
-fn command(program: &Path, invocation: &Invocation) -> Command {
-    let mut command = Command::new(program);
-    command
-        .args(&invocation.arguments)
-        .current_dir(&invocation.directory)
-        .env_clear()
-        .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-        .env("HOME", "/nonexistent")
-        .env("LC_ALL", "C")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_ATTR_NOSYSTEM", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_NO_REPLACE_OBJECTS", "1")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_ALLOW_PROTOCOL", invocation.protocols)
-        .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let own = invocation.config.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let mut count = 0;
-    for (key, value) in FIXED_CONFIG.into_iter().chain(own) {
-        command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
-        count += 1;
-    }
-    command.env("GIT_CONFIG_COUNT", count.to_string());
-    command
-}
-
-/// Kills the process when it passes a bound; ends when the process has ended.
-fn watch(run: &Run, bounds: &Bounds) {
-    let begin = Instant::now();
-    let mut state = run.state.lock();
-    while state.process.is_some() {
-        let heard = state.heard.unwrap_or(begin);
-        let silent = heard.elapsed() > bounds.silence;
-        let late = begin.elapsed() > bounds.total;
-        if state.abandoned || state.has_ended() {
-            // What a process that ended left behind may hold its output open for ever.
-            state.kill();
-        } else if silent || late {
-            let failure = if late { Failure::Late(bounds.total) } else { Failure::Silent(bounds.silence) };
-            state.given_up.get_or_insert(failure);
-            state.kill();
-        } else if let Some((directory, most)) = &bounds.growth {
-            let size = parking_lot::MutexGuard::unlocked(&mut state, || directory_size(directory));
-            if size > *most {
-                state.given_up.get_or_insert(Failure::Grown(*most));
-                state.kill();
-            }
-        }
-        run.changed.wait_for(&mut state, LOOK);
-    }
-}
-
-/// Waits for the process. It is waited for only under the lock, so that nobody kills a number that is no longer its;
-/// and what it left behind is killed before, while the number still is.
-fn wait(child: &mut Child, run: &Run) -> io::Result<ExitStatus> {
-    let mut pause = Duration::from_micros(200);
-    let mut state = run.state.lock();
-    while !state.has_ended() {
-        run.changed.wait_for(&mut state, pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
-    }
-    state.kill();
-    let status = child.wait();
-    state.process = None;
-    run.changed.notify_all();
-    status
-}
-
-/// Reads what the process complains about; only the end is kept.
-fn complaint(stderr: Option<impl Read>, run: &Run) -> String {
-    let Some(mut stderr) = stderr else { return String::new() };
-    let mut kept: Vec<u8> = Vec::new();
-    let mut chunk = [0; 4096];
-    while let Ok(length @ 1..) = stderr.read(&mut chunk) {
-        run.state.lock().heard = Some(Instant::now());
-        kept.extend_from_slice(&chunk[..length]);
-        if kept.len() > MAX_COMPLAINT {
-            kept.drain(..kept.len() - MAX_COMPLAINT / 2);
-        }
-    }
-    String::from_utf8_lossy(&kept).into_owned()
-}
-
-/// An output whose every piece shows that the process is alive.
-struct Heard<'a, R> {
-    inner: R,
-    run: &'a Run,
-}
-
-impl<R: Read> Read for Heard<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.inner.read(buffer)?;
-        self.run.state.lock().heard = Some(Instant::now());
-        Ok(length)
-    }
-}
-
-/// The bytes all files under a directory take; what vanishes meanwhile counts nothing.
-pub(crate) fn directory_size(directory: &Path) -> u64 {
-    let mut size = 0;
-    let mut open = vec![directory.to_owned()];
-    while let Some(directory) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        for entry in entries.flatten() {
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => open.push(entry.path()),
-                Ok(metadata) => size += metadata.len(),
-                Err(_) => {}
-            }
-        }
-    }
-    size
 }

@@ -221,18 +221,30 @@ impl Tree {
         let cleaned = cleaned(pattern).ok_or_else(|| refuse("it leads out of the repository".to_owned()))?;
         let glob = doublestar::Pattern::new(&cleaned).map_err(|fault| refuse(fault.to_string()))?;
         let mut found = BTreeSet::new();
-        self.walk(|path| {
-            if glob.matches(path) {
+        self.walk("", |path, astray| {
+            if astray == Some(Astray::Outside) {
+                let repository = &self.repository;
+                tracing::warn!(repository, path, "a link leads out of the repository and is passed over");
+            } else if glob.matches(path) {
                 found.insert(path.to_owned());
             }
         })?;
         Ok(found.into_iter().collect())
     }
 
-    /// Shows every path that leads to a file, directly or through links to directories.
-    fn walk(&self, mut visit: impl FnMut(&str)) -> Result<(), SourceError> {
+    /// Shows every path under a directory that leads to a file, directly or through links to directories; and those
+    /// of links that lead to nothing, with the reason.
+    ///
+    /// # Errors
+    /// Links that show one another over and over, beyond the limit on entries.
+    pub fn walk(
+        &self,
+        directory: &str,
+        mut visit: impl FnMut(&str, Option<Astray>),
+    ) -> Result<(), SourceError> {
         let mut cost = 0;
-        let mut open = vec![(String::new(), Rc::new(Shown { directory: String::new(), through: None }))];
+        let start = Shown { directory: directory.to_owned(), through: None };
+        let mut open = vec![(directory.to_owned(), Rc::new(start))];
         while let Some((seen_at, shown)) = open.pop() {
             for entry in self.beneath(&shown.directory) {
                 let rest = entry.path[shown.directory.len()..].trim_start_matches('/');
@@ -243,7 +255,7 @@ impl Tree {
                     return Err(SourceError::Limit { repository: self.repository.clone(), why });
                 }
                 match &entry.kind {
-                    Kind::File => visit(&path),
+                    Kind::File => visit(&path, None),
                     Kind::Submodule => {}
                     Kind::Link(_) => match self.place(&entry.path) {
                         Ok(Place::Directory(directory)) => {
@@ -251,15 +263,8 @@ impl Tree {
                                 open.push((path, Rc::new(Shown { directory, through: Some(shown.clone()) })));
                             }
                         }
-                        Err(Astray::Outside) => {
-                            tracing::warn!(
-                                repository = self.repository,
-                                path,
-                                "a link leads out of the repository and is passed over"
-                            );
-                        }
-                        // A link that leads nowhere is an error once it is read.
-                        Ok(Place::File(_)) | Err(_) => visit(&path),
+                        Ok(Place::File(_)) => visit(&path, None),
+                        Err(astray) => visit(&path, Some(astray)),
                     },
                 }
             }

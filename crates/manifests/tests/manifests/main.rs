@@ -1,6 +1,8 @@
 //! Sources of every type, rendered from real repositories.
 
 mod directory;
+mod helm;
 mod hostile;
+mod kustomize;
 mod sources;
 mod support;
