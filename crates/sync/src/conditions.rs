@@ -1,5 +1,7 @@
 //! Conditions of an Application: who evaluates which, and what becomes of the others.
 
+use std::borrow::Cow;
+
 use baton_api::application_status::ApplicationCondition;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -48,15 +50,22 @@ const LONGEST_MESSAGE: usize = 4 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The condition's type.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What is wrong.
     pub message: String,
 }
 
 impl Finding {
     /// A finding.
-    pub fn new(kind: &'static str, message: impl Into<String>) -> Finding {
-        Finding { kind, message: message.into() }
+    pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Finding {
+        Finding { kind: kind.into(), message: message.into() }
+    }
+}
+
+impl From<ApplicationCondition> for Finding {
+    /// A condition as it was just found, whatever time it bears.
+    fn from(condition: ApplicationCondition) -> Finding {
+        Finding::new(condition.kind, condition.message)
     }
 }
 
@@ -84,7 +93,7 @@ pub fn merge(
             continue;
         }
         conditions.push(existing.iter().find(same).cloned().unwrap_or(ApplicationCondition {
-            kind: finding.kind.to_owned(),
+            kind: finding.kind.clone().into_owned(),
             message,
             last_transition_time: None,
         }));

@@ -3,9 +3,11 @@
 //! Time and observations are arguments; what is to be done goes out as values ([`action`]).
 
 pub mod action;
+pub mod app_health;
 pub mod approval;
 pub mod auto_sync;
 pub mod conditions;
+pub mod deletion;
 pub mod engine;
 pub mod history;
 pub mod hooks;
@@ -19,6 +21,7 @@ mod plan;
 pub mod project;
 pub mod refresh;
 mod request;
+pub mod resource_status;
 pub mod retry;
 pub mod self_heal;
 pub mod targets;

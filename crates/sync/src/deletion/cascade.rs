@@ -1,0 +1,176 @@
+//! Deletion of an Application's resources: what stays, what waits for approval, and what goes next.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use baton_api::Application;
+use baton_api::application_status::ResourceStatus;
+use baton_api::names::resource::HELM_RESOURCE_POLICY;
+use baton_api::object::{Object, ResourceKey};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Decision, Observation, finalizers, named};
+use crate::action::{Delete, Verb};
+use crate::app_health::is_itself;
+use crate::approval::{self, Approvals, Purpose};
+use crate::conditions::{DELETION_APPROVAL_REQUIRED_INFO, Finding};
+use crate::hooks;
+use crate::kind_order;
+use crate::options::{self, Options, Removal, items};
+use crate::tracking::is_crd;
+use crate::wave;
+
+/// Why an object outlives its Application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is a CustomResourceDefinition: deleting it would delete everybody's objects.
+    Definition,
+    /// It is the Application itself.
+    Itself,
+    /// `Delete=false`.
+    Option,
+    /// Helm's resource policy.
+    HelmPolicy,
+    /// The project does not permit it.
+    NotPermitted,
+}
+
+/// Why an object is not deleted with its Application; none where it is.
+fn kept(application: &Application, live: &Value) -> Option<Kept> {
+    let policies = live.annotation(HELM_RESOURCE_POLICY).map(items).unwrap_or_default();
+    if is_crd(live) {
+        Some(Kept::Definition)
+    } else if is_itself(application, live) {
+        Some(Kept::Itself)
+    } else if options::delete(live, &approval::spec_defaults(application)) == Removal::Kept {
+        Some(Kept::Option)
+    } else if policies.contains(&"keep") {
+        Some(Kept::HelmPolicy)
+    } else {
+        None
+    }
+}
+
+/// The next deletions, those of the highest wave.
+///
+/// Inside a wave kinds go in the reverse of the order they are applied in: custom resources before what their operator
+/// needs, namespaces last. Argo CD deletes a wave at once. What a wave leaves is waited for before the next.
+pub(super) fn decide(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> Decision {
+    let application = observation.application;
+    if let Some(gated) = gate(observation, permitted) {
+        return gated;
+    }
+    let (stays, goes): (Vec<&Arc<Value>>, Vec<&Arc<Value>>) =
+        permitted.iter().copied().partition(|live| kept(application, live).is_some());
+    let kept =
+        stays.iter().filter_map(|live| Some((live.key(), kept(application, live)?))).collect::<Vec<_>>();
+    if goes.is_empty() {
+        let left = finalizers::without(application, finalizers::is_cascade);
+        return Decision { finalizers: Some(left), kept, ..Decision::default() };
+    }
+    // No operation runs, so nobody waits for the outcome of a hook that is still held.
+    let mut verbs: Vec<Verb> =
+        goes.iter().filter(|live| hooks::is_held(live)).map(|live| release(live)).collect();
+    let place = |live: &Value| (wave::of(live), kind_order::rank(live.kind()));
+    let highest = goes.iter().map(|live| place(live)).max();
+    let now: Vec<&Arc<Value>> = goes.iter().copied().filter(|live| Some(place(live)) == highest).collect();
+    verbs.extend(
+        now.iter().filter(|live| live.deletion_timestamp().is_none()).map(|live| delete(observation, live)),
+    );
+    Decision { verbs, kept, ..Decision::waits(waiting(&now)) }
+}
+
+/// What is waited for, and which finalizers hold it.
+fn waiting(group: &[&Arc<Value>]) -> String {
+    let keys: Vec<ResourceKey> = group.iter().map(|live| live.key()).collect();
+    let ordinary = ["foregroundDeletion", "orphan"];
+    let held: BTreeSet<&str> = group
+        .iter()
+        .filter(|live| live.deletion_timestamp().is_some())
+        .flat_map(|live| live.finalizers())
+        .filter(|finalizer| !ordinary.contains(finalizer))
+        .collect();
+    let held: Vec<&str> = held.into_iter().take(5).collect();
+    match held.is_empty() {
+        true => format!("waiting for deletion of {}", named(&keys)),
+        false => format!("waiting for deletion of {}, held by finalizers {}", named(&keys), held.join(", ")),
+    }
+}
+
+pub(super) fn release(live: &Value) -> Verb {
+    Verb::ReleaseHook { key: live.key(), api_version: live.api_version().to_owned() }
+}
+
+fn delete(observation: &Observation<'_>, live: &Value) -> Verb {
+    // What is guarded must still be as it was when its approval was read.
+    let guarded = needs(observation.application, live);
+    Verb::Delete(Delete {
+        key: live.key(),
+        api_version: live.api_version().to_owned(),
+        uid: live.uid().to_owned(),
+        resource_version: guarded.then(|| live.resource_version().to_owned()),
+        propagation: finalizers::propagation(observation.application),
+    })
+}
+
+/// The wait for approval, if there is one. Before all have it nothing is deleted, in any wave.
+pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> Option<Decision> {
+    let application = observation.application;
+    if !finalizers::cascades(application) {
+        return None;
+    }
+    let since = application.metadata.deletion_timestamp.as_ref()?.0;
+    let approvals = Approvals { application, since, now: observation.now };
+    let goes: Vec<&&Arc<Value>> = permitted
+        .iter()
+        .filter(|live| kept(application, live).is_none() && live.deletion_timestamp().is_none())
+        .collect();
+    let mut missing: BTreeSet<ResourceKey> = goes
+        .iter()
+        .filter(|live| needs(application, live) && !approval::approved(live, None, &approvals))
+        .map(|live| live.key())
+        .collect();
+    let namespaces = goes.iter().filter(|live| live.kind() == "Namespace" && live.group().is_empty());
+    for (key, inside) in namespaces.flat_map(|live| (observation.guarded_in_namespace)(live.name())) {
+        if !approval::approved(&inside, None, &approvals) {
+            missing.insert(key);
+        }
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!("waiting for deletion confirmation of {}", named(&missing));
+    Some(Decision {
+        found: vec![Finding::new(DELETION_APPROVAL_REQUIRED_INFO, message)],
+        approvals: missing.into_iter().collect(),
+        ..Decision::default()
+    })
+}
+
+/// Whether an object asks for approval before it is deleted with its Application: by what is on it, or by what the
+/// last comparison saw in the source. Its own word on `Delete=` beats the latter.
+fn needs(application: &Application, live: &Value) -> bool {
+    let key = live.key();
+    let same = |row: &&ResourceStatus| {
+        (&row.group, &row.kind, &row.namespace, &row.name)
+            == (&key.group, &key.kind, &key.namespace, &key.name)
+    };
+    let seen = || {
+        let row = application.status.resources.iter().find(same);
+        row.is_some_and(|row| row.requires_deletion_confirmation)
+            && Options::of(live).value("Delete").is_none()
+    };
+    approval::needs(live, Purpose::Delete, &approval::spec_defaults(application)) || seen()
+}
+
+/// Whether an object waits for approval because its Application is being deleted.
+pub fn awaits_approval(application: &Application, live: &Value, now: Timestamp) -> bool {
+    let Some(since) = application.metadata.deletion_timestamp.as_ref().map(|time| time.0) else {
+        return false;
+    };
+    finalizers::cascades(application)
+        && kept(application, live).is_none()
+        && approval::needs(live, Purpose::Delete, &approval::spec_defaults(application))
+        && !approval::approved(live, None, &Approvals { application, since, now })
+}
