@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::fields::Fields;
 use crate::items::{Identity, Items};
+use crate::prepare::is_void;
 
 /// The live value, changed to what is predicted wherever we own it (`ours`) or owned it before (`was`).
 ///
@@ -23,8 +24,14 @@ pub(crate) fn overlay(
         return live.cloned();
     }
     let (Some(before), Some(after)) = (present(live), present(predicted)) else {
-        // What others removed and we no longer want does not come back by our doing, and absent and null are one.
-        let stays = present(live).is_none() && (ours.is_empty() || present(predicted).is_none());
+        let stays = match (live, present(predicted)) {
+            (None | Some(Value::Null), None) => true,
+            // Servers write null for a map that has lost its last field, and an empty map the next time.
+            (Some(Value::Null), Some(predicted)) if is_void(predicted) => true,
+            // What others removed and we no longer want does not come back by our doing.
+            (None | Some(Value::Null), Some(_)) => ours.is_empty(),
+            (Some(_), _) => false,
+        };
         return if stays { live.cloned() } else { predicted.cloned() };
     };
     if ours.is_leaf() || (ours.is_empty() && was.is_leaf()) {

@@ -35,6 +35,16 @@ pub(crate) fn is_secret(object: &Value) -> bool {
     object.kind() == "Secret" && object.group().is_empty()
 }
 
+/// Whether a value is one the API may drop without a trace.
+pub(crate) fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
 /// Moves `stringData` into `data`, which it beats. What is no text stays where it is, for the API to refuse.
 pub(crate) fn join_secret_data(secret: &mut Map<String, Value>) {
     let texts = match secret.remove("stringData") {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::fields::{Fields, Part, UNOWNED_METADATA, entries};
 use crate::items::{Identity, Items};
+use crate::prepare::is_void;
 use crate::rules::Rules;
 use crate::takeover;
 
@@ -128,16 +129,6 @@ fn without_defaults(part: &Part, below: &Fields) -> String {
     let values =
         key.iter().map(|(name, value)| if stated.contains_key(name.as_str()) { value } else { &Value::Null });
     values.map(|value| value.to_string() + "\n").collect()
-}
-
-/// What the API may drop without a trace.
-fn is_void(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
 }
 
 /// Fields that do not count, as a tree.

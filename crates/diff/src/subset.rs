@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use baton_grammar::quantity::Quantity;
 use serde_json::{Map, Value};
 
+use crate::prepare::is_void;
+
 /// The live value with everything the target states; equal to `live` where that is there already.
 pub(crate) fn lay(target: &Value, live: Option<&Value>) -> Value {
     match (target, live) {
@@ -77,13 +79,4 @@ fn by_name(items: &[Value]) -> Option<BTreeMap<&str, &Value>> {
     let named: Option<BTreeMap<&str, &Value>> =
         items.iter().map(|item| Some((item.get("name")?.as_str()?, item))).collect();
     named.filter(|named| named.len() == items.len() && !items.is_empty())
-}
-
-fn is_void(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
 }
