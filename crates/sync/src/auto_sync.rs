@@ -49,7 +49,9 @@ pub struct Decision {
 /// Decides, in Argo CD's order.
 pub fn decide(observation: &Observation<'_>) -> Decision {
     if !observation.windows.allowed {
-        return Decision { conditions: None, ..skip("sync prevented by sync window") };
+        let opens = observation.windows.changes_at;
+        let wait = opens.and_then(|opens| Duration::try_from(opens.duration_since(observation.now)).ok());
+        return Decision { conditions: None, look_again: wait, ..skip("sync prevented by sync window") };
     }
     let application = observation.application;
     let policy = application.spec.sync_policy.as_ref();

@@ -22,8 +22,9 @@ use crate::hooks::HookType;
 use crate::normalize::{Project, project_of};
 use crate::observation::{GuardedIn, HealthOf};
 use crate::project::{DestinationCluster, ProjectRules};
+use crate::targets::Kinds;
 
-pub use cascade::{Kept, awaits_approval};
+pub use cascade::{Kept, awaits_approval, unseen};
 pub use finalizers::{cascades, for_hooks, propagation};
 
 /// How deletions are carried out.
@@ -74,8 +75,10 @@ pub struct Observation<'a> {
     pub own_namespace: &'a str,
     /// Its cluster.
     pub cluster: Cluster<'a>,
-    /// Live objects marked as its own that no other object made.
+    /// Live objects marked as its own that no other object made, those of [`unseen`] among them.
     pub live: &'a [Arc<Value>],
+    /// What the cluster serves.
+    pub kinds: Kinds<'a>,
     /// Delete hooks of the stage.
     pub hooks: Rendered<'a>,
     /// How an object fares.
@@ -181,9 +184,9 @@ pub fn decide(observation: &Observation<'_>) -> Decision {
             {
                 return gated;
             }
-            hook_runs::run(observation, HookType::PreDelete, &permitted)
+            hook_runs::run(observation, HookType::PreDelete, &permitted, rules, cluster)
         }
-        Stage::Hooks(hooks) => hook_runs::run(observation, hooks, &permitted),
+        Stage::Hooks(hooks) => hook_runs::run(observation, hooks, &permitted, rules, cluster),
         Stage::Cascade => {
             let mut decision = cascade::decide(observation, &permitted);
             let refused = refused.iter().map(|live| (live.key(), Kept::NotPermitted));

@@ -204,3 +204,137 @@ fn sync_source(hydrator: &SourceHydrator) -> Source {
         ..Source::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_api::project::AppProject;
+    use serde_json::{Value, json};
+
+    fn application(spec: Value) -> Application {
+        serde_json::from_value(json!({"metadata": {"name": "web", "namespace": "argocd"}, "spec": spec}))
+            .expect("an Application")
+    }
+
+    fn rules(spec: Value) -> ProjectRules {
+        let project: AppProject =
+            serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a project");
+        ProjectRules::new(&project, &[], &[], &[])
+    }
+
+    const CLUSTER: DestinationCluster<'_> = DestinationCluster { server: "https://c", name: "c" };
+
+    fn messages(spec: Value, project: Value) -> Vec<String> {
+        let rules = rules(project);
+        let found = problems(&application(spec), Project::Found(&rules), "argocd", Ok(CLUSTER));
+        assert!(found.iter().all(|finding| finding.kind == INVALID_SPEC_ERROR));
+        found.into_iter().map(|finding| finding.message).collect()
+    }
+
+    fn everything() -> Value {
+        json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]})
+    }
+
+    #[test]
+    fn what_a_spec_lacks_is_said() {
+        let plain = "spec.source.repoURL and either spec.source.path or spec.source.chart are required";
+        let several = "spec.source.repoURL and either source.path, source.chart, or source.ref are required for source 2";
+        for (spec, expected) in [
+            (json!({"source": {"repoURL": "r", "path": "p"}}), vec![]),
+            (json!({"source": {"repoURL": "r", "chart": "c", "targetRevision": "1"}}), vec![]),
+            (json!({"sources": [{"repoURL": "r", "path": "p"}, {"repoURL": "r", "ref": "values"}]}), vec![]),
+            (json!({}), vec![plain]),
+            (json!({"source": {"repoURL": "r"}}), vec![plain]),
+            (json!({"source": {"path": "p"}}), vec![plain]),
+            (json!({"sources": [{"repoURL": "r", "path": "p"}, {"repoURL": "r"}]}), vec![several]),
+            (
+                json!({"source": {"repoURL": "r", "chart": "c"}}),
+                vec!["spec.source.targetRevision is required if the manifest source is a helm chart"],
+            ),
+            (
+                json!({"sourceHydrator": {"hydrateTo": {}}}),
+                vec![
+                    "spec.sourceHydrator.drySource.repoURL is required",
+                    "spec.sourceHydrator.syncSource.targetBranch is required",
+                    "when spec.sourceHydrator.hydrateTo is set, spec.sourceHydrator.hydrateTo.targetBranch is required",
+                ],
+            ),
+        ] {
+            assert_eq!(messages(spec.clone(), everything()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn what_the_project_does_not_permit_is_said() {
+        let project =
+            json!({"sourceRepos": ["https://a/*"], "destinations": [{"server": "*", "namespace": "a"}]});
+        let spec = |repository: &str, destination: Value| json!({"source": {"repoURL": repository, "path": "p"}, "destination": destination});
+        assert!(
+            messages(spec("https://a/x", json!({"name": "c", "namespace": "a"})), project.clone()).is_empty()
+        );
+        assert_eq!(
+            messages(spec("https://b/x", json!({"name": "c", "namespace": "b"})), project.clone()),
+            [
+                "application repo https://b/x is not permitted in project 'p'",
+                "application destination server 'c' and namespace 'b' do not match any of the allowed destinations in \
+                 project 'p'",
+            ]
+        );
+        let by_server = messages(spec("https://a/x", json!({"server": "https://c"})), project.clone());
+        assert!(by_server[0].starts_with("application destination server 'https://c' and namespace ''"));
+        let hydrator = json!({"destination": {"namespace": "a"}, "sourceHydrator": {
+            "drySource": {"repoURL": "https://a/x"},
+            "syncSource": {"targetBranch": "b", "path": "q", "repoURL": "https://b/x"}}});
+        assert_eq!(
+            messages(hydrator, project),
+            ["sync source repo https://b/x is not permitted in project 'p'"]
+        );
+    }
+
+    #[test]
+    fn projects_and_clusters_that_are_not_there_are_said() {
+        let app = application(json!({"source": {"repoURL": "r", "path": "p"}}));
+        let found = problems(&app, Project::Missing, "argocd", Ok(CLUSTER));
+        let expected = "Application referencing project default which does not exist";
+        assert_eq!(found, [Finding::new(INVALID_SPEC_ERROR, expected)]);
+        let found = problems(&app, Project::Failed("no list"), "argocd", Ok(CLUSTER));
+        assert_eq!(found, [Finding::new(UNKNOWN_ERROR, "no list")]);
+        let rules = rules(everything());
+        let found =
+            problems(&app, Project::Found(&rules), "argocd", Err("there are no clusters with this name: x"));
+        assert_eq!(found, [Finding::new(INVALID_SPEC_ERROR, "there are no clusters with this name: x")]);
+        let elsewhere = problems(&app, Project::Found(&rules), "other", Ok(CLUSTER));
+        assert_eq!(elsewhere[0].kind, UNKNOWN_ERROR);
+    }
+
+    #[test]
+    fn empty_blocks_have_no_place_in_the_normal_form() {
+        let spec = |spec: Value| application(spec).spec;
+        let normal = spec(json!({"project": "default", "source": {"repoURL": "r"}}));
+        assert_eq!(normalized(&normal), None);
+        let odd = json!({"project": "", "syncPolicy": {}, "source": {"repoURL": "r", "helm": {}, "kustomize": {},
+            "directory": {"recurse": false}}});
+        assert_eq!(normalized(&spec(odd)), Some(normal));
+        let kept = json!({"project": "p", "syncPolicy": {"automated": {}}, "sources": [{"directory": {"include": "x"}}]});
+        assert_eq!(normalized(&spec(kept)), None);
+    }
+
+    #[test]
+    fn a_comparison_is_recorded_by_what_was_compared() {
+        let one = application(json!({"source": {"repoURL": "r"}, "destination": {"name": "c"}})).spec;
+        let compared = compared_to(&one, &sources(&one));
+        assert_eq!((compared.source.repo_url.as_str(), compared.sources.len()), ("r", 0));
+        assert_eq!(compared.destination.name, "c");
+        let two =
+            application(json!({"source": {"repoURL": "r"}, "sources": [{"repoURL": "a"}, {"repoURL": "b"}]}))
+                .spec;
+        let compared = compared_to(&two, &sources(&two));
+        assert_eq!((compared.source, compared.sources.len()), (Source::default(), 2));
+        let hydrated = application(json!({"sources": [{}], "sourceHydrator": {
+            "drySource": {"repoURL": "dry"}, "syncSource": {"targetBranch": "env", "path": "p"}}}))
+        .spec;
+        assert!(!has_several_sources(&hydrated));
+        let source = &sources(&hydrated)[0];
+        assert_eq!((source.repo_url.as_str(), source.target_revision.as_str()), ("dry", "env"));
+    }
+}

@@ -180,7 +180,9 @@ fn resume(
         return Step::Run { state: Box::new(state.clone()), changed: false };
     };
     match retry::due(&state.operation.retry, failed.0, state.retry_count.saturating_sub(1)) {
-        Ok(due) if due > now => Step::Wait { until: due },
+        Ok(due) if due > now => {
+            Step::Wait { until: times_out(state, settings).map_or(due, |timeout| due.min(timeout)) }
+        }
         Ok(_) => Step::Run { state: Box::new(retried(state)), changed: true },
         Err(error) => {
             let state =

@@ -136,7 +136,8 @@ fn only_what_is_out_of_sync_is_synced() {
 #[test]
 fn a_closed_window_leaves_conditions_alone() {
     let app = application(json!({}));
-    let closed = Verdict { allowed: false, ..OPEN };
+    let opens = "2026-01-01T01:00:07Z".parse().ok();
+    let closed = Verdict { allowed: false, changes_at: opens, ..OPEN };
     let sync = SyncStatus { status: SyncCode::OutOfSync, ..SyncStatus::default() };
     let decision = decide(&Observation {
         application: &app,
@@ -148,6 +149,7 @@ fn a_closed_window_leaves_conditions_alone() {
         now: now(),
     });
     assert_eq!((decision.start, decision.conditions), (None, None));
+    assert_eq!(decision.look_again, Some(Duration::from_secs(7)));
 }
 
 fn condition(decision: &Decision) -> &str {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use baton_api::Application;
-use baton_api::application_status::ResourceStatus;
+use baton_api::application_status::{ResourceStatus, ResultCode};
 use baton_api::names::resource::HELM_RESOURCE_POLICY;
 use baton_api::object::{Object, ResourceKey};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{Decision, Observation, finalizers, named};
@@ -20,6 +20,9 @@ use crate::kind_order;
 use crate::options::{self, Options, Removal, items};
 use crate::tracking::is_crd;
 use crate::wave;
+
+/// How far what is seen of a cluster may lag behind what was written.
+const LAG: SignedDuration = SignedDuration::from_mins(2);
 
 /// Why an object outlives its Application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,36 @@ fn kept(application: &Application, live: &Value) -> Option<Kept> {
     } else {
         None
     }
+}
+
+/// Objects that the last sync wrote moments ago and that are not among the live ones: what is seen of a cluster may lag
+/// behind. They are to be read past every cache; those that are there and the Application's own belong to the live ones
+/// before anything is decided, or they would be left behind.
+pub fn unseen(application: &Application, live: &[Arc<Value>], now: Timestamp) -> Vec<(String, ResourceKey)> {
+    let Some(state) = &application.status.operation_state else { return Vec::new() };
+    let ended = state.finished_at.as_ref().map(|time| time.0);
+    if ended.is_none_or(|ended| now.duration_since(ended) > LAG) {
+        return Vec::new();
+    }
+    let seen: BTreeSet<ResourceKey> = live.iter().map(|live| live.key()).collect();
+    let results = state.sync_result.as_ref().map_or(&[][..], |result| &result.resources);
+    let written = results.iter().filter(|result| result.status == ResultCode::Synced);
+    written
+        .map(|result| {
+            let api_version = match result.group.as_str() {
+                "" => result.version.clone(),
+                group => format!("{group}/{}", result.version),
+            };
+            let key = ResourceKey {
+                group: result.group.clone(),
+                kind: result.kind.clone(),
+                namespace: result.namespace.clone(),
+                name: result.name.clone(),
+            };
+            (api_version, key)
+        })
+        .filter(|(_, key)| !seen.contains(key))
+        .collect()
 }
 
 /// The next deletions, those of the highest wave.
@@ -150,7 +183,12 @@ pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> 
 
 /// Whether an object asks for approval before it is deleted with its Application: by what is on it, or by what the
 /// last comparison saw in the source. Its own word on `Delete=` beats the latter.
+///
+/// Hooks never do: their own policies say when they go.
 fn needs(application: &Application, live: &Value) -> bool {
+    if hooks::is_hook(live) {
+        return false;
+    }
     let key = live.key();
     let same = |row: &&ResourceStatus| {
         (&row.group, &row.kind, &row.namespace, &row.name)
@@ -171,6 +209,6 @@ pub fn awaits_approval(application: &Application, live: &Value, now: Timestamp) 
     };
     finalizers::cascades(application)
         && kept(application, live).is_none()
-        && approval::needs(live, Purpose::Delete, &approval::spec_defaults(application))
+        && needs(application, live)
         && !approval::approved(live, None, &Approvals { application, since, now })
 }

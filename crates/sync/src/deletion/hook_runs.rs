@@ -14,14 +14,22 @@ use super::{Decision, Observation, Rendered, cascade, finalizers, named};
 use crate::action::{Apply, Delete, Propagation, ServerSide, Verb};
 use crate::hooks::{self, DeletePolicy, HookType};
 use crate::options::items;
+use crate::project::{DestinationCluster, ProjectRules};
 use crate::wave;
 
 /// Runs the hooks of a stage, wave by wave; Argo CD runs all at once.
 ///
 /// A hook carries the deletion it was created for. One of another deletion, or of a sync, is deleted and created anew;
 /// Argo CD takes it for one that has run. Hooks are held until the stage is recorded as done, so that none that
-/// completed can vanish before and be run again.
-pub(super) fn run(observation: &Observation<'_>, stage: HookType, permitted: &[&Arc<Value>]) -> Decision {
+/// completed can vanish before and be run again. The project's rules hold for them as for what is synced; in Argo CD they
+/// do not.
+pub(super) fn run(
+    observation: &Observation<'_>,
+    stage: HookType,
+    permitted: &[&Arc<Value>],
+    rules: &ProjectRules,
+    cluster: DestinationCluster<'_>,
+) -> Decision {
     let wanted = match observation.hooks {
         Rendered::Hooks(wanted) => wanted,
         Rendered::Failed(why) => return Decision::fails(said(stage, why)),
@@ -29,6 +37,13 @@ pub(super) fn run(observation: &Observation<'_>, stage: HookType, permitted: &[&
             return Decision::waits(format!("waiting for the {} hooks to be rendered", word(stage)));
         }
     };
+    for hook in wanted {
+        let checked = (observation.kinds)(hook.api_version(), hook.kind())
+            .and_then(|kind| rules.permits_target(hook, kind.as_ref(), cluster));
+        if let Err(why) = checked {
+            return Decision::fails(said(stage, &format!("{}: {why}", hook.key())));
+        }
+    }
     let stamp = stamp(observation);
     let mut wanted: Vec<Value> =
         wanted.iter().map(|hook| prepared(observation, stage, hook, &stamp)).collect();

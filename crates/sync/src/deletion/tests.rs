@@ -7,6 +7,7 @@ use baton_api::names::resource::{
     DELETION_APPROVED, HELM_RESOURCE_POLICY, HOOK, HOOK_DELETE_POLICY, HOOK_FINALIZER, SYNC_OPTIONS,
     SYNC_WAVE,
 };
+use baton_api::object::KindInfo;
 use baton_api::project::AppProject;
 use serde_json::json;
 
@@ -76,6 +77,13 @@ fn nothing_guarded(_: &str) -> Vec<(ResourceKey, Arc<Value>)> {
     Vec::new()
 }
 
+fn kinds(_: &str, kind: &str) -> Result<Option<KindInfo>, String> {
+    match kind {
+        "Nowhere" => Ok(None),
+        kind => Ok(Some(KindInfo { plural: String::new(), namespaced: kind != "Namespace" })),
+    }
+}
+
 fn rules() -> ProjectRules {
     let spec = json!({"destinations": [{"server": "*", "namespace": "*"}],
         "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
@@ -94,6 +102,7 @@ fn decided(app: &Application, live: &[Arc<Value>], hooks: &[Arc<Value>]) -> Deci
         own_namespace: "argocd",
         cluster: READY,
         live,
+        kinds: &kinds,
         hooks: Rendered::Hooks(hooks),
         health: &health,
         guarded_in_namespace: &nothing_guarded,
@@ -171,6 +180,7 @@ fn an_unknown_cluster_leaves_everything_behind() {
         own_namespace: "argocd",
         cluster: Cluster::Unknown("there are no clusters with this name: c"),
         live: &[],
+        kinds: &kinds,
         hooks: Rendered::Not,
         health: &health,
         guarded_in_namespace: &nothing_guarded,
@@ -350,6 +360,7 @@ fn a_namespace_is_as_guarded_as_what_it_holds() {
             own_namespace: "argocd",
             cluster: READY,
             live: &[live("Namespace", namespace, json!({}))],
+            kinds: &kinds,
             hooks: Rendered::Not,
             health: &health,
             guarded_in_namespace: &inside,
@@ -461,6 +472,7 @@ fn hooks_that_cannot_be_rendered_are_an_error() {
         own_namespace: "argocd",
         cluster: READY,
         live: &[],
+        kinds: &kinds,
         hooks: Rendered::Failed("no git"),
         health: &health,
         guarded_in_namespace: &nothing_guarded,
@@ -487,6 +499,7 @@ fn hooks_may_wait_for_approval_too() {
             own_namespace: "argocd",
             cluster: READY,
             live: &guarded,
+            kinds: &kinds,
             hooks: Rendered::Hooks(&wanted),
             health: &health,
             guarded_in_namespace: &nothing_guarded,
@@ -559,4 +572,47 @@ fn what_went_wrong_is_named() {
     for fine in [Outcome::Gone, Outcome::Done, Outcome::Terminating, Outcome::Changed] {
         assert_eq!(failure(&verb, &fine), None);
     }
+}
+
+#[test]
+fn hooks_are_held_to_the_project() {
+    let app = application(&[PRE]);
+    let mut refused = (*hook("h", "PreDelete", 0)).clone();
+    (refused["apiVersion"], refused["kind"]) = (json!("v1"), json!("Forbidden"));
+    let decision = decided(&app, &[], &[Arc::new(refused.clone())]);
+    let expected =
+        "error executing pre-delete hooks: /Forbidden/n/h: resource :Forbidden is not permitted in project p";
+    assert_eq!(fails(&decision), expected);
+    refused["kind"] = json!("Nowhere");
+    assert!(fails(&decided(&app, &[], &[Arc::new(refused)])).contains("unable to verify permissions"));
+}
+
+#[test]
+fn hooks_need_no_approval() {
+    let mut app = application(&[RESOURCES]);
+    app.spec.sync_policy =
+        serde_json::from_value(json!({"syncOptions": ["Delete=confirm"]})).expect("a policy");
+    let left = annotated("Job", "hook", json!({HOOK: "PreSync"}));
+    assert_eq!(said(&decided(&app, std::slice::from_ref(&left), &[])), ["delete hook"]);
+    let now = DELETED.parse().expect("a time");
+    assert!(!awaits_approval(&app, &left, now));
+    assert!(awaits_approval(&app, &live("ConfigMap", "a", json!({})), now));
+}
+
+#[test]
+fn what_was_just_written_is_looked_for() {
+    let mut app = application(&[RESOURCES]);
+    app.status.operation_state = serde_json::from_value(json!({
+        "phase": "Succeeded", "finishedAt": "2026-01-01T11:59:00Z", "syncResult": {"revision": "x", "resources": [
+            {"group": "apps", "version": "v1", "kind": "Deployment", "namespace": "n", "name": "new", "status": "Synced"},
+            {"group": "", "version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "seen", "status": "Synced"},
+            {"group": "", "version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "gone", "status": "Pruned"},
+        ]}}))
+    .ok();
+    let seen = [live("ConfigMap", "seen", json!({}))];
+    let found = unseen(&app, &seen, DELETED.parse().expect("a time"));
+    let found: Vec<String> = found.iter().map(|(version, key)| format!("{version} {key}")).collect();
+    assert_eq!(found, ["apps/v1 apps/Deployment/n/new"]);
+    assert_eq!(unseen(&app, &seen, "2026-01-01T12:01:01Z".parse().expect("a time")), []);
+    assert_eq!(unseen(&application(&[]), &[], DELETED.parse().expect("a time")), []);
 }

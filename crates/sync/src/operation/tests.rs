@@ -158,6 +158,8 @@ fn a_failed_operation_is_tried_again_when_it_says() {
     write.apply(&mut waiting);
     let due = at("2026-01-01T12:00:05Z");
     assert_eq!(first_step(&waiting, at("2026-01-01T12:00:04.9Z")), Step::Wait { until: due });
+    let hurried = at("2026-01-01T12:00:03Z");
+    assert_eq!(step(&waiting, &timeout(3), now()), Step::Wait { until: hurried });
     let (state, changed) = run(first_step(&waiting, due));
     assert!(changed);
     assert_eq!(state.message, "Retrying operation. Attempt #1");
