@@ -22,18 +22,25 @@ impl Engine<'_> {
     }
 
     fn is_our_hook(&self, task: &Task) -> bool {
-        let Some(live) = task.live.as_deref() else { return false };
-        task.is_hook()
-            && hooks::is_held(live)
-            && live.annotation(baton::OPERATION) == Some(self.request.stamp(&task.phase).as_str())
+        task.is_hook() && task.live.as_deref().is_some_and(hooks::is_held) && self.is_stamped(task)
+    }
+
+    fn is_stamped(&self, task: &Task) -> bool {
+        let stamp = task.live.as_deref().and_then(|live| live.annotation(baton::OPERATION));
+        stamp == Some(self.request.stamp(&task.phase).as_str())
+    }
+
+    /// Whether the live object of a running task may be older than what was done to it.
+    ///
+    /// A hook without this operation's stamp is one of an earlier operation, which a cache that lags behind still shows.
+    pub(super) fn is_outdated(&self, task: &Task) -> bool {
+        let lags = task.is_hook() && !self.is_stamped(task) && !self.looked.contains(&task.key);
+        task.live.is_none() || self.stale.contains(&task.key) || lags
     }
 
     /// Judges every running task whose object is known as it is now.
     pub(super) fn judge(&mut self) {
-        for index in self.which(|task| task.is_running() && task.live.is_some()) {
-            if self.stale.contains(&self.tasks[index].key) {
-                continue;
-            }
+        for index in self.which(|task| task.is_running() && !self.is_outdated(task)) {
             let Some(live) = self.tasks[index].live.clone() else { continue };
             if self.tasks[index].is_hook() {
                 match self.hook_state(&live) {

@@ -45,8 +45,7 @@ impl Engine<'_> {
             .copied()
             .filter(|index| {
                 let task = &self.tasks[*index];
-                let unknown = task.live.is_none() || self.stale.contains(&task.key);
-                unknown && !self.looked.contains(&task.key)
+                self.is_outdated(task) && !self.looked.contains(&task.key)
             })
             .collect();
         if !unseen.is_empty() {
