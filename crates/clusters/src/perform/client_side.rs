@@ -75,7 +75,8 @@ pub(super) async fn apply(task: &Task<'_>) -> Result<Outcome, ClusterError> {
 /// The object with its own text in the annotation that the next apply compares with.
 fn with_last_applied(object: &Value) -> Result<Value, ClusterError> {
     let mut plain = object.clone();
-    if let Some(annotations) = plain.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+    // kubectl writes the map even where it is empty.
+    if let Some(annotations) = annotations_mut(&mut plain) {
         annotations.remove(LAST_APPLIED);
     }
     let text = serde_json::to_string(&plain).map_err(|error| ClusterError::NoAnswer(error.to_string()))?;

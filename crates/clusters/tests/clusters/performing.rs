@@ -1,0 +1,1 @@
+//! What a sync decided is done.
