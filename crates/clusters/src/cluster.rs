@@ -99,18 +99,19 @@ impl Cluster {
         let deadline = Instant::now() + self.shared.settings().ready_wait;
         loop {
             progress.mark_unchanged();
-            let missing = match self.judge(kinds, asked_at) {
+            let error = match self.judge(kinds, asked_at) {
                 Verdict::Ready => return Ok(()),
-                Verdict::Never(error) => return Err(error),
-                Verdict::Wait(missing) => missing,
+                Verdict::Never(error) => error,
+                Verdict::Wait(missing) => {
+                    if tokio::time::timeout_at(deadline, progress.changed()).await.is_ok() {
+                        continue;
+                    }
+                    let server = self.server();
+                    ClusterError::NotReady(format!("cluster {server:?} is still being read: {missing}"))
+                }
             };
-            if tokio::time::timeout_at(deadline, progress.changed()).await.is_err() {
-                self.shared.situation.lock().impatient = true;
-                let server = self.server();
-                return Err(ClusterError::NotReady(format!(
-                    "cluster {server:?} is still being read: {missing}"
-                )));
-            }
+            self.shared.situation.lock().impatient = true;
+            return Err(error);
         }
     }
 

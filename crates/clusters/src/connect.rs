@@ -65,7 +65,13 @@ fn client(mut config: Config) -> Result<Client, String> {
     config.write_timeout = Some(CONNECT_TIMEOUT);
     // Whether a request may be sent again is decided where it is known what it does.
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| format!("cannot make a client: {}", with_causes(&error)))
+    Client::try_from(config).map_err(|error| match error {
+        // Its words hold the URL, which may hold a password.
+        kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. } => {
+            "cannot make a client: proxies of this protocol are not supported".to_owned()
+        }
+        error => format!("cannot make a client: {}", with_causes(&error)),
+    })
 }
 
 /// The cluster of the pod this runs in, with its service account unless the Secret gives other credentials.

@@ -23,6 +23,10 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// When kinds that could not be read are tried again.
 const SWEEP_AGAIN: Duration = Duration::from_secs(60);
 
+/// How often a silent cluster is asked whether it is still there, and how long that may take.
+const PROBE_EVERY: Duration = Duration::from_secs(60);
+const LONGEST_PROBE: Duration = Duration::from_secs(20);
+
 /// Makes the client of the cluster.
 pub(crate) type MakeClient = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
 
@@ -65,6 +69,8 @@ impl Keeper {
                 }
                 () = shared.work.notified() => tokio::time::sleep(SETTLE).await,
                 () = tokio::time::sleep_until(self.next_sweep), if !self.sweeping => {}
+                // An open watch does not notice that the network is gone.
+                () = tokio::time::sleep(PROBE_EVERY) => self.shared.situation.lock().suspect = true,
                 changed = settings.changed() => match changed {
                     Ok(()) => self.next_sweep = Instant::now(),
                     Err(_) => return,
@@ -123,7 +129,9 @@ impl Keeper {
     }
 
     async fn probe(&self, requests: &Requests) -> Result<(), String> {
-        let version = requests.get("/version").await.map_err(|error| error.to_string())?;
+        let version = tokio::time::timeout(LONGEST_PROBE, requests.get("/version")).await;
+        let version = version.map_err(|_| format!("no answer within {} s", LONGEST_PROBE.as_secs()))?;
+        let version = version.map_err(|error| error.to_string())?;
         let version = version["gitVersion"].as_str().unwrap_or_default().trim_start_matches('v').to_owned();
         self.shared.situation.lock().version = version;
         Ok(())
@@ -273,7 +281,7 @@ impl Keeper {
         }
         situation.found.extend(found.kinds);
         let first = !std::mem::replace(&mut situation.swept, true);
-        let tell = first && situation.impatient;
+        let tell = first && std::mem::take(&mut situation.impatient);
         drop(situation);
         self.shared.tick();
         if tell {

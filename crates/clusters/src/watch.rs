@@ -105,6 +105,8 @@ impl Watch {
             if more.is_empty() {
                 self.stale_lists = 0;
                 let mut wakes = Wakes::default();
+                // A list that tells no version is as new as can be.
+                let number = if number == 0 { u64::MAX } else { number };
                 let mut state = self.shared.state.lock();
                 state.complete(self.kind, self.key.1.as_deref(), &listed, number, &mut wakes);
                 drop(state);
@@ -254,7 +256,7 @@ impl Watch {
         let Some(status) = situation.watches.get_mut(&self.key) else { return };
         let news = !status.filled || status.failing.is_some();
         *status = WatchStatus { filled: true, failing: None };
-        let tell = news && situation.impatient;
+        let tell = news && std::mem::take(&mut situation.impatient);
         drop(situation);
         if news {
             self.shared.tick();

@@ -38,16 +38,19 @@ impl State {
     pub(crate) fn tree(&self, roots: &[ResourceKey]) -> Vec<Node> {
         let mut nodes = Vec::new();
         let mut seen: HashSet<Uid> = HashSet::new();
-        let mut level: Vec<&Entry> = roots.iter().filter_map(|key| self.find(key)).collect();
+        let roots = roots.iter().filter_map(|key| self.find(key));
+        let mut level: Vec<(&Entry, Option<ResourceKey>)> = roots.map(|entry| (entry, None)).collect();
         while !level.is_empty() && nodes.len() < LARGEST {
             let mut below = Vec::new();
-            for entry in level {
+            for (entry, set) in level {
                 if !seen.insert(entry.uid.clone()) {
                     continue;
                 }
-                nodes.push(self.node(entry));
-                below.extend(self.children_of(&entry.uid));
-                below.extend(self.claims_of(entry));
+                let mut node = self.node(entry);
+                node.parents.extend(set);
+                below.extend(self.children_of(&entry.uid).map(|child| (child, None)));
+                below.extend(self.claims_of(entry).into_iter().map(|claim| (claim, Some(node.key.clone()))));
+                nodes.push(node);
             }
             level = below;
         }

@@ -21,6 +21,7 @@ pub(crate) struct Wire(Arc<Mutex<State>>);
 struct State {
     down: bool,
     lagging: bool,
+    silent: bool,
     /// Watches opened before the last cut end.
     cuts: u64,
     /// Path parts and the status they are answered with, and how often.
@@ -52,6 +53,14 @@ impl Wire {
     /// While it lags, watches tell nothing.
     pub(crate) fn set_lagging(&self, lagging: bool) {
         self.change(|state| state.lagging = lagging);
+    }
+
+    /// While it is silent, nothing is ever answered.
+    pub(crate) fn set_silent(&self, silent: bool) {
+        self.change(|state| {
+            state.silent = silent;
+            state.lagging = silent;
+        });
     }
 
     /// Ends every open watch.
@@ -106,9 +115,13 @@ impl Wire {
                 *times -= 1;
                 return Ok(status(*code));
             }
-            let lost = state.lost_answers.iter().position(|part| method != "GET" && target.contains(part.as_str()));
+            let lost =
+                state.lost_answers.iter().position(|part| method != "GET" && target.contains(part.as_str()));
             lost.map(|place| state.lost_answers.remove(place)).is_some()
         };
+        if self.0.lock().silent {
+            return std::future::pending().await;
+        }
         let cuts = self.0.lock().cuts;
         let answer = match cluster.service().oneshot(request).await {
             Ok(answer) => answer,

@@ -24,7 +24,10 @@ async fn a_lost_cluster_concerns_nobody_else_and_comes_back_by_itself() {
     until("the loss is noticed", || matches!(west.connection(), Connection::Lost { .. })).await;
     assert_eq!(world.take_changes(), ["connection west"]);
     let error = west.ready(&wanted).await.expect_err("lost");
-    assert!(matches!(&error, ClusterError::Unreachable { reason, .. } if reason.contains("connection refused")), "{error:?}");
+    assert!(
+        matches!(&error, ClusterError::Unreachable { reason, .. } if reason.contains("connection refused")),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("https://west"), "{error}");
     east.ready(&wanted).await.expect("east is well");
     assert_eq!(east.connection(), Connection::Connected);
@@ -40,7 +43,10 @@ async fn a_lost_cluster_concerns_nobody_else_and_comes_back_by_itself() {
     west.ready(&wanted).await.expect("back");
     until("what happened meanwhile is known", || west.managed("shop")[0]["data"]["k"] == "new").await;
     let told = world.take_changes();
-    assert!(told.contains(&"connection west".to_owned()) && told.contains(&"managed shop".to_owned()), "{told:?}");
+    assert!(
+        told.contains(&"connection west".to_owned()) && told.contains(&"managed shop".to_owned()),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,7 +70,10 @@ async fn credentials_that_are_refused_make_a_cluster_lost() {
     let world = World::new(&["east"]);
     world.member("east").wire.refuse("GET", "/", 401, u32::MAX);
     let error = world.cluster("east").ready(&[]).await.expect_err("not let in");
-    assert!(matches!(&error, ClusterError::Unreachable { reason, .. } if reason.contains("401")), "{error:?}");
+    assert!(
+        matches!(&error, ClusterError::Unreachable { reason, .. } if reason.contains("401")),
+        "{error:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,4 +108,33 @@ async fn nothing_is_asked_of_a_cluster_in_which_nothing_happens() {
     }
     settle().await;
     assert_eq!(world.member("east").wire.take_log(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_falls_silent_is_noticed() {
+    let world = World::new(&["east"]);
+    let cluster = world.cluster("east");
+    cluster.ready(&[]).await.expect("ready");
+    settle().await;
+    world.member("east").wire.set_silent(true);
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert!(matches!(cluster.connection(), Connection::Lost { .. }), "{:?}", cluster.connection());
+    world.member("east").wire.set_silent(false);
+    until("it is back", || cluster.connection() == Connection::Connected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gave_up_waiting_is_told_when_it_is_worth_asking_again() {
+    let world = World::new(&["east"]);
+    let member = world.member("east");
+    member.wire.refuse("GET", "/configmaps", 500, u32::MAX);
+    let cluster = world.cluster("east");
+    let wanted = kinds(&[("v1", "ConfigMap")]);
+    let error = cluster.ready(&wanted).await.expect_err("it cannot be listed");
+    assert!(error.to_string().contains("v1 ConfigMap cannot be listed: refused with 500"), "{error}");
+    assert_eq!(cluster.connection(), Connection::Connected);
+    world.take_changes();
+    member.wire.stop_refusing();
+    until("it is told", || world.take_changes().contains(&"connection east".to_owned())).await;
+    cluster.ready(&wanted).await.expect("ready");
 }

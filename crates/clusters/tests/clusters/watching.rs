@@ -49,7 +49,8 @@ async fn tracked_objects_are_known_whole_and_their_changes_are_told_once() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_wakes_and_a_status_without_new_health_does_not() {
     let health = |object: &Value| {
-        let code = if object["status"]["replicas"] == 3 { HealthCode::Healthy } else { HealthCode::Progressing };
+        let code =
+            if object["status"]["replicas"] == 3 { HealthCode::Healthy } else { HealthCode::Progressing };
         (object.kind() == "Deployment").then(|| Health::new(code, ""))
     };
     let world = World::with(&["east"], Settings { health: Arc::new(health), ..Settings::default() });
@@ -66,7 +67,12 @@ async fn an_approval_wakes_and_a_status_without_new_health_does_not() {
     member.patch(&format!("{path}/web/status"), status(2)).await;
     settle().await;
     assert_eq!(world.take_changes(), Vec::<String>::new());
-    member.patch(&format!("{path}/web"), json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": "true"}}})).await;
+    member
+        .patch(
+            &format!("{path}/web"),
+            json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": "true"}}}),
+        )
+        .await;
     settle().await;
     assert_eq!(world.take_changes(), ["managed shop"]);
 }
@@ -87,19 +93,32 @@ async fn children_are_found_below_their_roots_and_wake_at_the_lower_level() {
     web["metadata"]["annotations"] = json!({TRACKING: "shop:apps/Deployment:default/web"});
     member.create("/apis/apps/v1/namespaces/default/deployments", web).await;
     let root = key("apps", "Deployment", "default", "web");
-    until("both Pods are there", || cluster.tree(&[root.clone()]).len() == 4).await;
-    let tree = cluster.tree(&[root.clone()]);
+    until("both Pods are there", || cluster.tree(std::slice::from_ref(&root)).len() == 4).await;
+    let tree = cluster.tree(std::slice::from_ref(&root));
     let shape: Vec<(&str, Vec<&str>)> = tree
         .iter()
-        .map(|node| (node.key.kind.as_str(), node.parents.iter().map(|parent| parent.kind.as_str()).collect()))
+        .map(|node| {
+            (node.key.kind.as_str(), node.parents.iter().map(|parent| parent.kind.as_str()).collect())
+        })
         .collect();
-    assert_eq!(shape, [("Deployment", vec![]), ("ReplicaSet", vec!["Deployment"]), ("Pod", vec!["ReplicaSet"]), ("Pod", vec!["ReplicaSet"])]);
+    assert_eq!(
+        shape,
+        [
+            ("Deployment", vec![]),
+            ("ReplicaSet", vec!["Deployment"]),
+            ("Pod", vec!["ReplicaSet"]),
+            ("Pod", vec!["ReplicaSet"])
+        ]
+    );
     assert_eq!(tree[2].images, ["nginx:1"]);
     assert!(tree.iter().all(|node| node.created.is_some() && !node.uid.is_empty()));
     settle().await;
     world.take_changes();
     member.delete(&format!("/api/v1/namespaces/default/pods/{}", tree[2].key.name)).await;
-    until("the Pod is gone", || !cluster.tree(&[root.clone()]).iter().any(|node| node.uid == tree[2].uid)).await;
+    until("the Pod is gone", || {
+        !cluster.tree(std::slice::from_ref(&root)).iter().any(|node| node.uid == tree[2].uid)
+    })
+    .await;
     assert!(world.take_changes().contains(&"child shop".to_owned()));
 }
 
@@ -186,7 +205,10 @@ async fn a_failing_list_keeps_what_was_known() {
     assert!(error.to_string().contains("v1 ConfigMap cannot be watched"), "{error}");
     cluster.ready(&kinds(&[("v1", "ServiceAccount")])).await.expect("other kinds are well");
     member.wire.stop_refusing();
-    until("it is watched again", || futures::FutureExt::now_or_never(cluster.ready(&wanted)).is_some_and(|ready| ready.is_ok())).await;
+    until("it is watched again", || {
+        futures::FutureExt::now_or_never(cluster.ready(&wanted)).is_some_and(|ready| ready.is_ok())
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,7 +293,12 @@ async fn a_namespaced_cluster_is_looked_at_in_its_namespaces_only() {
     let world = World::new(&["east"]);
     let member = world.member("east");
     for namespace in ["one", "two"] {
-        member.create("/api/v1/namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+        member
+            .create(
+                "/api/v1/namespaces",
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+            )
+            .await;
         let mut map = config_map("a", "shop", json!({}));
         map["metadata"]["namespace"] = namespace.into();
         member.create(&format!("/api/v1/namespaces/{namespace}/configmaps"), map).await;
@@ -284,14 +311,21 @@ async fn a_namespaced_cluster_is_looked_at_in_its_namespaces_only() {
     cluster.ready(&kinds(&[("v1", "ConfigMap"), ("v1", "Namespace")])).await.expect("ready");
     let managed = cluster.managed("shop");
     assert_eq!(managed.iter().map(|object| object.namespace()).collect::<Vec<_>>(), ["one"]);
-    let outside = member.wire.take_log().into_iter().find(|line| line.contains("?limit") && !line.contains("/namespaces/one/"));
+    let outside = member
+        .wire
+        .take_log()
+        .into_iter()
+        .find(|line| line.contains("?limit") && !line.contains("/namespaces/one/"));
     assert_eq!(outside, None);
     let info = cluster.kind("v1", "ConfigMap").expect("known").expect("served");
     let refused = cluster.check_scope(&key("", "ConfigMap", "two", "a"), &info);
     assert_eq!(refused, Err("namespace \"two\" for ConfigMap \"a\" is not managed".to_owned()));
     let info = cluster.kind("v1", "Namespace").expect("known").expect("served");
     let refused = cluster.check_scope(&key("", "Namespace", "", "two"), &info);
-    assert_eq!(refused, Err("cluster level Namespace \"two\" can not be managed when in namespaced mode".to_owned()));
+    assert_eq!(
+        refused,
+        Err("cluster level Namespace \"two\" can not be managed when in namespaced mode".to_owned())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,14 +336,18 @@ async fn settings_are_exchanged_while_watches_run() {
     let cluster = world.cluster("east");
     cluster.ready(&kinds(&[("v1", "ConfigMap")])).await.expect("ready");
     assert_eq!(cluster.managed("shop").len(), 1);
-    let by_name = |object: &Value| Some(format!("app-{}", object.name())).filter(|_| object.kind() == "ConfigMap");
+    let by_name =
+        |object: &Value| Some(format!("app-{}", object.name())).filter(|_| object.kind() == "ConfigMap");
     world.clusters.configure(Settings { instance_of: Arc::new(by_name), ..Settings::default() });
     until("the new owner is known", || cluster.managed("app-a").len() == 1).await;
     assert_eq!(cluster.managed("shop").len(), 0);
     let none = [("resource.exclusions".to_owned(), "- kinds: [ConfigMap]".to_owned())].into();
     let exclusions = Exclusions::read(&none).expect("a rule");
     world.clusters.configure(Settings { exclusions, ..Settings::default() });
-    until("nothing of it is known", || cluster.managed("shop").is_empty() && cluster.managed("app-a").is_empty()).await;
+    until("nothing of it is known", || {
+        cluster.managed("shop").is_empty() && cluster.managed("app-a").is_empty()
+    })
+    .await;
     assert!(cluster.is_excluded("", "ConfigMap"));
 }
 

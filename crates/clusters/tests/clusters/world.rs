@@ -72,11 +72,16 @@ impl World {
     /// What was told since this was last asked, as `managed app`, `child app` or `connection name`.
     pub(crate) fn take_changes(&self) -> Vec<String> {
         let changes = std::mem::take(&mut *self.changes.lock());
-        let mut told: Vec<String> = changes.into_iter().map(|change| match change.kind {
-            ChangedKind::Managed { instance } => format!("managed {instance}"),
-            ChangedKind::Child { instance } => format!("child {instance}"),
-            ChangedKind::Connection => format!("connection {}", change.server.trim_start_matches("https://")),
-        }).collect();
+        let mut told: Vec<String> = changes
+            .into_iter()
+            .map(|change| match change.kind {
+                ChangedKind::Managed { instance } => format!("managed {instance}"),
+                ChangedKind::Child { instance } => format!("child {instance}"),
+                ChangedKind::Connection => {
+                    format!("connection {}", change.server.trim_start_matches("https://"))
+                }
+            })
+            .collect();
         told.dedup();
         told
     }
