@@ -152,31 +152,28 @@ fn field(text: &str, bounds: &Bounds) -> Result<Field, Error> {
 }
 
 fn range(text: &str, bounds: &Bounds) -> Result<Field, Error> {
-    let (numbers, step) = match text.split('/').collect::<Vec<_>>()[..] {
-        [numbers] => (numbers, None),
-        [numbers, step] => (numbers, Some(step)),
-        _ => return Err(Error::new(format!("too many slashes: {text}"))),
-    };
-    let ends: Vec<&str> = numbers.split('-').collect();
+    let parts: Vec<&str> = text.split('/').collect();
+    let ends: Vec<&str> = parts[0].split('-').collect();
     let star = matches!(ends[0], "*" | "?");
-    let (start, mut end) = match ends[..] {
-        _ if star => (bounds.min, bounds.max),
-        [only] => {
-            let only = number_or_name(only, bounds)?;
-            (only, only)
-        }
-        [low, high] => (number_or_name(low, bounds)?, number_or_name(high, bounds)?),
+    // Faults are found in the order the library finds them.
+    let start = if star { bounds.min } else { number_or_name(ends[0], bounds)? };
+    let mut end = match ends[..] {
+        _ if star => bounds.max,
+        [_] => start,
+        [_, high] => number_or_name(high, bounds)?,
         _ => return Err(Error::new(format!("too many hyphens: {text}"))),
     };
-    let step = match step {
-        None => 1,
-        Some(step) => {
+    let step = match parts[..] {
+        [_] => 1,
+        [_, step] => {
+            let step = number(step)?;
             // `n/step` goes on to the greatest number.
             if ends.len() == 1 {
                 end = bounds.max;
             }
-            number(step)?
+            step
         }
+        _ => return Err(Error::new(format!("too many slashes: {text}"))),
     };
     if start < bounds.min {
         let min = bounds.min;
