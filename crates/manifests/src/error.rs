@@ -19,7 +19,7 @@ impl ManifestError {
     pub fn is_transient(&self) -> bool {
         match &self.fault {
             Fault::Repository(error) => error.is_transient(),
-            Fault::Machine(_) | Fault::Network(_) => true,
+            Fault::Machine(_) => true,
             _ => false,
         }
     }
@@ -90,9 +90,6 @@ pub enum Fault {
         /// What it complained about.
         complaint: String,
     },
-    /// A chart repository cannot be reached.
-    #[error("{0}")]
-    Network(String),
     /// This machine's part failed.
     #[error("{0}")]
     Machine(String),

@@ -1,5 +1,9 @@
-//! The files of a chart.
+//! The files of a chart: of a repository at a commit, or of an archive.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_grammar::globs::doublestar;
 use baton_source::{Astray, Place};
 use bytes::Bytes;
 
@@ -11,7 +15,9 @@ use crate::workshop::Workshop;
 #[derive(Debug, Clone)]
 pub(crate) enum Ground {
     /// A repository at a commit.
-    Repository(Checkout),
+    Repository(Arc<Checkout>),
+    /// What an archive holds, by path.
+    Archive(BTreeMap<String, Bytes>),
 }
 
 impl Ground {
@@ -23,6 +29,7 @@ impl Ground {
                 Ok(Place::Directory(_)) | Err(Astray::Missing) => Ok(false),
                 Err(astray) => Err(astray),
             },
+            Ground::Archive(files) => Ok(files.contains_key(path)),
         }
     }
 
@@ -33,6 +40,15 @@ impl Ground {
                 let contents = checkout.read(&[path.to_owned()], most).await?;
                 Ok(contents.into_iter().next().unwrap_or_default())
             }
+            Ground::Archive(files) => {
+                let content = files.get(path).cloned().unwrap_or_default();
+                if content.len() as u64 > most {
+                    return Err(Fault::Limit(format!(
+                        "file {path:?} of the chart has more than {most} bytes"
+                    )));
+                }
+                Ok(content)
+            }
         }
     }
 
@@ -40,6 +56,11 @@ impl Ground {
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<String>, Fault> {
         match self {
             Ground::Repository(checkout) => Ok(checkout.tree.files_like_doublestar(pattern)?),
+            Ground::Archive(files) => {
+                let glob =
+                    doublestar::Pattern::new(pattern).map_err(|error| Fault::Options(error.to_string()))?;
+                Ok(files.keys().filter(|path| glob.matches(path)).cloned().collect())
+            }
         }
     }
 
@@ -47,6 +68,7 @@ impl Ground {
     pub(crate) async fn write(&self, workshop: &mut Workshop, directory: &str) -> Result<(), Fault> {
         match self {
             Ground::Repository(checkout) => workshop.add(checkout, directory).await,
+            Ground::Archive(files) => workshop.unpack(files).await,
         }
     }
 }

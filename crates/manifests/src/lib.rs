@@ -11,6 +11,7 @@
 //! - Files, bytes, objects, time and output are bounded ([`Limits`]).
 
 mod cache;
+mod changes;
 mod checkout;
 mod detection;
 mod directory;

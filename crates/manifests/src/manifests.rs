@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use baton_api::application_status::SourceType;
 use baton_api::source::Source;
-use baton_source::{Repositories, access};
+use baton_source::{Access, Commit, Repositories, access};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::cache::{Cache, Key, Part};
+use crate::changes::Watched;
 use crate::checkout::Location;
 use crate::environment::{Environment, Facts};
 use crate::error::{Fault, ManifestError};
 use crate::ground::Ground;
-use crate::helm::{self, Chart};
+use crate::helm::{self, Chart, ChartRepositories, Wanted};
 use crate::request::{Rendered, Request};
 use crate::settings::Settings;
 use crate::tools::Tools;
@@ -29,13 +31,39 @@ struct Inner {
     settings: Settings,
     cache: Cache,
     tools: Tools,
+    charts: ChartRepositories,
 }
 
 /// A source, and where it is read.
 #[derive(Debug, Clone)]
 struct Resolved<'a> {
     source: &'a Source,
-    at: Location,
+    at: At,
+}
+
+/// Where a source is read.
+#[derive(Debug, Clone)]
+enum At {
+    /// A commit of a git repository.
+    Commit(Location),
+    /// A version of a chart.
+    Version { access: Access, version: String },
+}
+
+impl At {
+    fn access(&self) -> &Access {
+        match self {
+            At::Commit(location) => &location.access,
+            At::Version { access, .. } => access,
+        }
+    }
+
+    fn revision(&self) -> &str {
+        match self {
+            At::Commit(location) => location.commit.as_str(),
+            At::Version { version, .. } => version,
+        }
+    }
 }
 
 impl Resolved<'_> {
@@ -50,7 +78,13 @@ impl Manifests {
     pub fn new(repositories: Repositories, settings: Settings) -> Manifests {
         let cache = Cache::new(settings.limits.cached_bytes);
         let tools = Tools::new(&settings.limits);
-        Manifests(Arc::new(Inner { repositories, settings, cache, tools }))
+        Manifests(Arc::new(Inner {
+            repositories,
+            settings,
+            cache,
+            tools,
+            charts: ChartRepositories::default(),
+        }))
     }
 
     /// What every source would be rendered at: a commit, or the version of a chart.
@@ -59,7 +93,7 @@ impl Manifests {
     /// A repository cannot be read or has no such revision.
     pub async fn resolve(&self, request: &Request<'_>) -> Result<Vec<String>, ManifestError> {
         let resolved = self.0.resolve(request).await?;
-        Ok(resolved.iter().map(|resolved| resolved.at.commit.to_string()).collect())
+        Ok(revisions(&resolved))
     }
 
     /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.
@@ -69,9 +103,15 @@ impl Manifests {
     pub async fn render(&self, request: &Request<'_>) -> Result<Arc<Rendered>, ManifestError> {
         let inner = &*self.0;
         let resolved = inner.resolve(request).await?;
+        if !request.ignore_cache
+            && let Some((before, previous)) = request.previous
+            && inner.is_untouched(request, before, &resolved).await
+        {
+            return Ok(Arc::new(Rendered { revisions: revisions(&resolved), ..Rendered::clone(previous) }));
+        }
         let mut rendered = Rendered {
             objects: Vec::new(),
-            revisions: resolved.iter().map(|resolved| resolved.at.commit.to_string()).collect(),
+            revisions: revisions(&resolved),
             source_types: Vec::new(),
             digest: [0; 32],
         };
@@ -115,14 +155,53 @@ impl Inner {
         source: &'a Source,
         exact: &str,
     ) -> Result<Resolved<'a>, Fault> {
-        if !source.chart.is_empty() {
-            return Err(Fault::Unsupported("charts from Helm repositories are not supported".to_owned()));
-        }
-        let access = access(&source.repo_url, request.project, request.secrets)?
-            .trusting(&source.repo_url, request.trust);
+        let url = &source.repo_url;
+        let access = access(url, request.project, request.secrets)?.trusting(url, request.trust);
         let revision = if exact.is_empty() { &source.target_revision } else { exact };
-        let commit = self.repositories.resolve(&source.repo_url, &access, revision, request.fresh).await?;
-        Ok(Resolved { source, at: Location { url: source.repo_url.clone(), access, commit } })
+        if !source.chart.is_empty() {
+            if !source.reference.is_empty() {
+                return Err(Fault::Options("a chart cannot be referred to by `ref`".to_owned()));
+            }
+            let version = self.charts.resolve(self.wanted(source, &access), revision, request.fresh).await?;
+            return Ok(Resolved { source, at: At::Version { access, version } });
+        }
+        let commit = self.repositories.resolve(url, &access, revision, request.fresh).await?;
+        Ok(Resolved { source, at: At::Commit(Location { url: url.clone(), access, commit }) })
+    }
+
+    fn wanted<'a>(&'a self, source: &'a Source, access: &'a Access) -> Wanted<'a> {
+        Wanted { repositories: &self.repositories, url: &source.repo_url, access, chart: &source.chart }
+    }
+
+    /// Whether no source has changed where the Application is generated from.
+    async fn is_untouched(&self, request: &Request<'_>, before: &[String], now: &[Resolved<'_>]) -> bool {
+        let Some(annotation) = request.generate_paths else { return false };
+        if before.len() != now.len() {
+            return false;
+        }
+        let all_paths: Vec<&str> =
+            now.iter().filter(|one| !one.is_reference_only()).map(|one| one.source.path.as_str()).collect();
+        for (one, before) in now.iter().zip(before) {
+            if one.at.revision() == before {
+                continue;
+            }
+            let (At::Commit(after), Some(commit)) = (&one.at, Commit::parse(before)) else { return false };
+            let own_path = [one.source.path.as_str()];
+            // What others take from a repository is named from where they are.
+            let paths = if one.is_reference_only() { &all_paths[..] } else { &own_path[..] };
+            let Some(watched) = Watched::read(annotation, paths) else { return false };
+            let before = Location { commit, ..after.clone() };
+            // A commit that is gone is no ground to stand on.
+            let (Ok(before), Ok(after)) =
+                (before.open(&self.repositories).await, after.open(&self.repositories).await)
+            else {
+                return false;
+            };
+            if watched.touched(&before.tree, &after.tree) {
+                return false;
+            }
+        }
+        true
     }
 
     async fn part(
@@ -145,8 +224,32 @@ impl Inner {
         one: &Resolved<'_>,
         all: &[Resolved<'_>],
     ) -> Result<Part, Fault> {
+        let limits = &self.settings.limits;
+        let (objects, source_type) = match &one.at {
+            At::Commit(location) => self.render_commit(request, one, location, all).await?,
+            At::Version { access, version } => {
+                let files = self.charts.fetch(self.wanted(one.source, access), version, limits).await?;
+                let ground = Ground::Archive(files);
+                let source = overrides::applied(&ground, "", request.instance, one.source).await?;
+                if !matches!(detection::explicit(&source)?, None | Some(SourceType::Helm)) {
+                    return Err(Fault::Options("a chart is rendered by Helm and by nothing else".to_owned()));
+                }
+                (self.render_chart(request, one, all, ground, "", source).await?, SourceType::Helm)
+            }
+        };
+        let objects = documents::exploded(objects, limits.objects).map_err(Fault::Limit)?;
+        Ok(Part::new(objects, source_type))
+    }
+
+    async fn render_commit(
+        &self,
+        request: &Request<'_>,
+        one: &Resolved<'_>,
+        location: &Location,
+        all: &[Resolved<'_>],
+    ) -> Result<(Vec<Value>, SourceType), Fault> {
         let (tools, settings, limits) = (&self.tools, &self.settings, &self.settings.limits);
-        let checkout = one.at.open(&self.repositories).await?;
+        let checkout = Arc::new(location.open(&self.repositories).await?);
         let directory = checkout.directory(&one.source.path)?;
         let ground = Ground::Repository(checkout.clone());
         let source = overrides::applied(&ground, &directory, request.instance, one.source).await?;
@@ -154,7 +257,6 @@ impl Inner {
             Some(explicit) => explicit,
             None => detection::detected(&checkout.tree, &directory),
         };
-        let environment = environment(request, one);
         let objects = match source_type {
             SourceType::Directory => {
                 let options = source.directory.unwrap_or_default();
@@ -162,20 +264,10 @@ impl Inner {
             }
             SourceType::Kustomize => {
                 let options = source.kustomize.unwrap_or_default();
+                let environment = environment(request, one);
                 kustomize::render(tools, settings, &checkout, &directory, &options, &environment).await?
             }
-            SourceType::Helm => {
-                let chart = Chart {
-                    ground,
-                    directory: &directory,
-                    options: &source.helm.unwrap_or_default(),
-                    environment: &environment,
-                    request,
-                    references: &references(all),
-                    repositories: &self.repositories,
-                };
-                helm::render(tools, settings, &chart).await?
-            }
+            SourceType::Helm => self.render_chart(request, one, all, ground, &directory, source).await?,
             // A type of the future is no more supported than a plugin.
             SourceType::Plugin | SourceType::Other(_) => {
                 return Err(Fault::Unsupported(
@@ -185,15 +277,44 @@ impl Inner {
                 ));
             }
         };
-        let objects = documents::exploded(objects, limits.objects).map_err(Fault::Limit)?;
-        Ok(Part::new(objects, source_type))
+        Ok((objects, source_type))
     }
+
+    async fn render_chart(
+        &self,
+        request: &Request<'_>,
+        one: &Resolved<'_>,
+        all: &[Resolved<'_>],
+        ground: Ground,
+        directory: &str,
+        source: Source,
+    ) -> Result<Vec<Value>, Fault> {
+        let chart = Chart {
+            ground,
+            directory,
+            options: &source.helm.unwrap_or_default(),
+            environment: &environment(request, one),
+            request,
+            references: &references(all),
+            repositories: &self.repositories,
+        };
+        helm::render(&self.tools, &self.settings, &chart).await
+    }
+}
+
+fn revisions(resolved: &[Resolved<'_>]) -> Vec<String> {
+    resolved.iter().map(|one| one.at.revision().to_owned()).collect()
 }
 
 /// The repositories that sources refer to by name.
 fn references<'a>(all: &'a [Resolved<'_>]) -> BTreeMap<&'a str, Location> {
-    let named = all.iter().filter(|one| !one.source.reference.is_empty());
-    named.map(|one| (one.source.reference.as_str(), one.at.clone())).collect()
+    let mut named = BTreeMap::new();
+    for one in all.iter().filter(|one| !one.source.reference.is_empty()) {
+        if let At::Commit(location) = &one.at {
+            named.insert(one.source.reference.as_str(), location.clone());
+        }
+    }
+    named
 }
 
 /// Refuses names of references that contradict each other or could not be written in a path.
@@ -220,7 +341,7 @@ fn environment(request: &Request<'_>, one: &Resolved<'_>) -> Environment {
         instance: request.instance,
         namespace: request.namespace,
         project: request.project,
-        revision: one.at.commit.as_str(),
+        revision: one.at.revision(),
         repo_url: &one.source.repo_url,
         path: &one.source.path,
         target_revision: &one.source.target_revision,
@@ -235,8 +356,8 @@ fn key(request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Key {
         hash.update(bytes);
     };
     add(&serde_json::to_vec(one.source).unwrap_or_default());
-    add(one.at.commit.as_str().as_bytes());
-    add(&one.at.access.fingerprint());
+    add(one.at.revision().as_bytes());
+    add(&one.at.access().fingerprint());
     for text in [request.name, request.instance, request.namespace, request.project, request.kube_version] {
         add(text.as_bytes());
     }
@@ -246,8 +367,8 @@ fn key(request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Key {
     for other in all.iter().filter(|other| !other.source.reference.is_empty()) {
         add(other.source.reference.as_bytes());
         add(other.source.repo_url.as_bytes());
-        add(other.at.commit.as_str().as_bytes());
-        add(&other.at.access.fingerprint());
+        add(other.at.revision().as_bytes());
+        add(&other.at.access().fingerprint());
     }
     hash.finalize().into()
 }

@@ -2,7 +2,7 @@
 //!
 //! Links are written as what they lead to, so that no path in the directory leads out of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +90,14 @@ impl Workshop {
         }
         let made = self.repository(path);
         blocking(move || std::fs::create_dir_all(made)).await
+    }
+
+    /// Writes files by their paths.
+    pub(crate) async fn unpack(&mut self, files: &BTreeMap<String, Bytes>) -> Result<(), Fault> {
+        let (paths, contents): (Vec<String>, Vec<Bytes>) =
+            files.iter().map(|(path, content)| (path.clone(), content.clone())).unzip();
+        let root = self.repository("");
+        blocking(move || write_all(&root, &paths, &contents)).await
     }
 
     /// Writes a file of ours beside the repository and says where.

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use reqwest::{Certificate, Client, Identity, Method, NoProxy, Proxy, Response};
+use reqwest::{Client, Method, Response};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::access::{Access, GitHubApp};
 use crate::error::SourceError;
 use crate::secret::Secret;
+use crate::web::{client, told};
 
 /// Where the API is when a Secret does not say.
 const PUBLIC_API: &str = "https://api.github.com";
@@ -200,56 +201,12 @@ impl Exchange<'_> {
     }
 }
 
-/// What went wrong, from the outermost to the innermost cause, without the address.
-fn told(fault: &reqwest::Error) -> String {
-    let mut text = String::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(fault);
-    while let Some(fault) = cause {
-        text = fault.to_string();
-        cause = fault.source();
-    }
-    if text.is_empty() { "it cannot be reached".to_owned() } else { text }
-}
-
 /// The address a `Link` header gives for the next page.
 fn next_page(answer: &Response) -> Option<String> {
     let links = answer.headers().get("link")?.to_str().ok()?;
     let next = links.split(',').find(|link| link.contains("rel=\"next\""))?;
     let (_, rest) = next.split_once('<')?;
     Some(rest.split_once('>')?.0.to_owned())
-}
-
-fn client(
-    repository: &str,
-    access: &Access,
-    patience: Duration,
-    inherit_proxy: bool,
-) -> Result<Client, SourceError> {
-    // Whoever installs one first decides; all that matters is that there is one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let refuse = |why: &str| SourceError::Local { repository: repository.to_owned(), why: why.to_owned() };
-    let mut builder = Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(patience);
-    builder = builder.tls_danger_accept_invalid_certs(access.insecure);
-    if let Some(pem) = &access.authorities {
-        let certificates = Certificate::from_pem_bundle(pem.as_bytes())
-            .map_err(|_| refuse("the certificates to be trusted cannot be read"))?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    if let Some((certificate, key)) = &access.client_certificate {
-        let both = format!("{}\n{}", certificate.expose(), key.expose());
-        let identity = Identity::from_pem(both.as_bytes())
-            .map_err(|_| refuse("the client certificate and its key cannot be read"))?;
-        builder = builder.identity(identity);
-    }
-    if !inherit_proxy {
-        builder = builder.no_proxy();
-    }
-    if let Some(proxy) = &access.proxy {
-        let proxy_url =
-            Proxy::all(proxy.url.expose()).map_err(|_| refuse("the proxy's URL cannot be read"))?;
-        builder = builder.proxy(proxy_url.no_proxy(NoProxy::from_string(&proxy.except)));
-    }
-    builder.build().map_err(|_| refuse("no HTTP client can be made"))
 }
 
 /// A JSON web token that says, for two minutes, that the app asks.

@@ -30,6 +30,7 @@ mod session;
 mod settings;
 mod snapshot;
 mod tree;
+mod web;
 
 pub use access::{Access, RepositorySecret, Trust, access};
 pub use error::SourceError;

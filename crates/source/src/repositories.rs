@@ -22,6 +22,7 @@ use crate::session::Surroundings;
 use crate::settings::Settings;
 use crate::snapshot;
 use crate::tree::{Entry, MAX_TARGET, Object, Tree};
+use crate::web::Download;
 
 /// How the files begin that stand for contents kept elsewhere.
 const LFS_PREFIXES: [&[u8]; 2] =
@@ -155,6 +156,23 @@ impl Repositories {
         most: u64,
     ) -> Result<Vec<Bytes>, SourceError> {
         self.contents(url, access, commit, paths, Allowance { each: most, all: most }).await
+    }
+
+    /// What an https or http address gives, up to `most` bytes: an index of charts, a chart. `home` is the address of the
+    /// repository the access is for, the only one that is told who asks.
+    ///
+    /// # Errors
+    /// The address is none, cannot be reached, refuses access or sends too much.
+    pub async fn download(
+        &self,
+        address: &str,
+        home: &str,
+        access: &Access,
+        most: u64,
+    ) -> Result<Bytes, SourceError> {
+        let settings = &self.0.settings;
+        let (patience, inherit_proxy) = (settings.limits.total, settings.inherit_proxy);
+        Download { access, home, most, patience, inherit_proxy }.get(address).await
     }
 
     async fn contents(

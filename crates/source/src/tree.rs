@@ -1,5 +1,6 @@
 //! What a commit holds, as a checkout of it would show it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::rc::Rc;
@@ -277,6 +278,26 @@ impl Tree {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let begin = self.entries.partition_point(|entry| *entry.path < *prefix);
         self.entries[begin..].iter().take_while(move |entry| entry.path.starts_with(&prefix))
+    }
+
+    /// The paths at which another tree differs, whatever is there.
+    pub fn differences<'a>(&'a self, other: &'a Tree) -> impl Iterator<Item = &'a str> {
+        let (mut ours, mut theirs) = (self.entries.iter().peekable(), other.entries.iter().peekable());
+        std::iter::from_fn(move || {
+            loop {
+                let order = match (ours.peek(), theirs.peek()) {
+                    (Some(our), Some(their)) => our.path.cmp(&their.path),
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (None, None) => return None,
+                };
+                let our = if order.is_le() { ours.next() } else { None };
+                let their = if order.is_ge() { theirs.next() } else { None };
+                if our != their {
+                    return our.or(their).map(Entry::path);
+                }
+            }
+        })
     }
 
     /// The file a path leads to, following links.

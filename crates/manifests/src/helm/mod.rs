@@ -1,8 +1,12 @@
 //! Helm, by the installed `helm template`.
 
+mod archive;
 mod arguments;
 mod dependencies;
+mod repository;
 mod values;
+
+pub(crate) use repository::{ChartRepositories, Wanted};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

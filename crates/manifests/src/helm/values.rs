@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -81,7 +82,7 @@ impl<'a> Grounds<'a> {
             {
                 let checkout = location.open(chart.repositories).await?;
                 grounds.references.insert(name, grounds.all.len());
-                grounds.all.push(Ground::Repository(checkout));
+                grounds.all.push(Ground::Repository(Arc::new(checkout)));
             }
         }
         Ok(grounds)

@@ -10,13 +10,13 @@ use crate::support::{Repo, URL, World, program, source};
 const OTHER: &str = "https://git.example.com/team/values.git";
 
 /// A helm that writes down its words, its environment and the value files it is given.
-struct StandIn {
+pub(crate) struct StandIn {
     directory: TempDir,
-    program: PathBuf,
+    pub(crate) program: PathBuf,
 }
 
 impl StandIn {
-    fn new() -> StandIn {
+    pub(crate) fn new() -> StandIn {
         StandIn::doing("printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: rendered}\\n'")
     }
 
@@ -47,7 +47,7 @@ find . | sort | sed 's/^/here /' >> $seen
     }
 
     /// Lines of that kind that were written down.
-    fn seen(&self, kind: &str) -> Vec<String> {
+    pub(crate) fn seen(&self, kind: &str) -> Vec<String> {
         let seen = std::fs::read_to_string(self.directory.path().join("seen")).unwrap_or_default();
         let begin = format!("{kind} ");
         seen.lines().filter_map(|line| line.strip_prefix(&begin)).map(str::to_owned).collect()

@@ -1,5 +1,6 @@
 //! Sources of every type, rendered from real repositories.
 
+mod charts;
 mod directory;
 mod helm;
 mod hostile;

@@ -88,3 +88,55 @@ async fn the_digest_follows_the_objects() {
     repo.commit();
     assert_ne!(world.render(&sources).await.expect("rendered").digest, first.digest);
 }
+
+#[tokio::test]
+async fn a_commit_that_touches_nothing_watched_gives_the_same_objects_again() {
+    let repo = Repo::with(&[("apps/a/a.yaml", &config_map("a")), ("lib/x", "1")]);
+    let world = World::new(&repo);
+    let sources = [source(json!({"path": "apps/a"}))];
+    let first = world.render(&sources).await.expect("rendered");
+    let later = async |paths: Option<&'static str>| {
+        let ask = world.ask(&sources, |request| {
+            request.generate_paths = paths;
+            request.previous = Some((&first.revisions, &first));
+        });
+        ask.await.expect("rendered")
+    };
+    repo.write("elsewhere.txt", "changed");
+    let next = repo.commit();
+    let kept = later(Some(".;/lib")).await;
+    assert!(Arc::ptr_eq(&kept.objects[0], &first.objects[0]));
+    assert_eq!((kept.revisions[0].as_str(), kept.digest), (next.as_str(), first.digest));
+    for paths in [None, Some(""), Some("/elsewhere.txt"), Some("/")] {
+        assert!(!Arc::ptr_eq(&later(paths).await.objects[0], &first.objects[0]), "{paths:?}");
+    }
+    repo.write("lib/x", "2");
+    repo.commit();
+    assert!(!Arc::ptr_eq(&later(Some(".;/lib")).await.objects[0], &first.objects[0]));
+    assert!(Arc::ptr_eq(&later(Some(".")).await.objects[0], &first.objects[0]));
+    let anew = world.ask(&sources, |request| {
+        request.generate_paths = Some(".");
+        request.previous = Some((&first.revisions, &first));
+        request.ignore_cache = true;
+    });
+    assert!(!Arc::ptr_eq(&anew.await.expect("rendered").objects[0], &first.objects[0]), "asked for anew");
+}
+
+#[tokio::test]
+async fn a_previous_commit_that_is_gone_or_of_other_sources_is_not_relied_on() {
+    let repo = Repo::with(&[("a.yaml", &config_map("a"))]);
+    let world = World::new(&repo);
+    let sources = [source(json!({"path": "."}))];
+    let first = world.render(&sources).await.expect("rendered");
+    repo.write("README.md", "x");
+    repo.commit();
+    let gone = ["0".repeat(40)];
+    for revisions in [&gone[..], &[], &["1.2.3".to_owned()]] {
+        let ask = world.ask(&sources, |request| {
+            request.generate_paths = Some("/a.yaml");
+            request.previous = Some((revisions, &first));
+        });
+        let rendered = ask.await.expect("rendered");
+        assert!(!Arc::ptr_eq(&rendered.objects[0], &first.objects[0]), "{revisions:?}");
+    }
+}
