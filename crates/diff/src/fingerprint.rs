@@ -8,8 +8,8 @@ const PASSING: [&str; 2] = ["generation", "resourceVersion"];
 
 /// Equal for states of an object about which every verdict is the same.
 ///
-/// Everything counts but the status, the versions of the object and the times in `managedFields`. The order of keys does
-/// not.
+/// Everything counts but the status and who owns it, the versions of the object and the times in `managedFields`. A rule
+/// that looks at the status to ignore something else is not followed when only the status changes.
 pub fn fingerprint(live: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
     let Some(fields) = live.as_object() else {
@@ -35,7 +35,7 @@ pub fn fingerprint(live: &Value) -> [u8; 32] {
 }
 
 fn feed_entries(hash: &mut Sha256, entries: &[Value]) {
-    for entry in entries.iter().filter(|entry| entry["subresource"].as_str().unwrap_or_default().is_empty()) {
+    for entry in entries.iter().filter(|entry| entry["subresource"] != "status") {
         feed(hash, entry, &["time"]);
     }
 }

@@ -68,8 +68,8 @@ impl SystemRules {
             system.ignore_aggregated_roles = options["ignoreAggregatedRoles"].as_bool().unwrap_or_default();
             system.status_field = match &options["ignoreResourceStatusField"] {
                 Value::String(word) if word == "crd" => StatusField::Definitions,
-                Value::String(word) if word == "none" => StatusField::None,
-                // YAML reads `off` as a boolean.
+                Value::String(word) if ["none", "off", "false"].contains(&word.as_str()) => StatusField::None,
+                // Without quotes `off` is a boolean.
                 Value::Bool(false) => StatusField::None,
                 _ => StatusField::All,
             };
@@ -156,4 +156,69 @@ fn read(key: &str, text: &str) -> Result<Value, RuleError> {
 fn texts(value: &Value) -> Vec<String> {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Rules, compare, subset};
+    use serde_json::json;
+
+    fn rules(settings: &[(&str, &str)]) -> Rules {
+        let data = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Rules::compile(&[], &SystemRules::from_config_map(&data).expect("settings")).expect("rules")
+    }
+
+    #[test]
+    fn the_status_counts_where_the_operator_says_so() {
+        let object = |group: &str, kind: &str, status: i64| {
+            json!({"apiVersion": format!("{group}/v1"), "kind": kind, "status": status, "metadata": {"managedFields": [
+                {"manager": "argocd-controller", "operation": "Apply", "fieldsV1": {"f:status": {}}}]}})
+        };
+        let counts = |setting: &str, group: &str, kind: &str| {
+            let settings = format!("ignoreResourceStatusField: {setting}");
+            let rules = rules(&[(COMPARE_OPTIONS, &settings)]);
+            compare(&json!({}), &object(group, kind, 1), &object(group, kind, 2), &rules, false).modified
+        };
+        for (setting, of_definitions, of_others) in [
+            ("all", false, false),
+            ("crd", false, true),
+            ("none", true, true),
+            ("off", true, true),
+            ("'off'", true, true),
+            ("false", true, true),
+            ("whatever", false, false),
+            ("", false, false),
+        ] {
+            let found = (
+                counts(setting, "apiextensions.k8s.io", "CustomResourceDefinition"),
+                counts(setting, "apps", "Deployment"),
+            );
+            assert_eq!(found, (of_definitions, of_others), "{setting}");
+        }
+    }
+
+    #[test]
+    fn the_annotation_is_filled_in_for_the_label_that_tracked_before() {
+        let target = json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": "shop:a/B:c/d"}}});
+        let labelled = |label: &str| json!({"metadata": {"labels": {label: "shop"}}});
+        let method = "application.resourceTrackingMethod";
+        let key = "application.instanceLabelKey";
+        for (settings, label, differs) in [
+            (&[][..], "app.kubernetes.io/instance", false),
+            (&[(method, "annotation+label")], "app.kubernetes.io/instance", false),
+            (&[(method, "label")], "app.kubernetes.io/instance", true),
+            (&[(key, "own/label")], "own/label", false),
+            (&[(key, "own/label")], "app.kubernetes.io/instance", true),
+        ] {
+            let difference = subset(&target, &labelled(label), &rules(settings));
+            assert_eq!(difference.modified, differs, "{settings:?} {label}");
+        }
+    }
+
+    #[test]
+    fn settings_of_other_parts_do_not_change_the_digest() {
+        assert_eq!(rules(&[("url", "https://example.com")]).digest(), Rules::default().digest());
+        assert_ne!(rules(&[(COMPARE_OPTIONS, "{}")]).digest(), Rules::default().digest());
+    }
 }

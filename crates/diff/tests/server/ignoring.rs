@@ -201,3 +201,45 @@ fn rules_that_cannot_be_used_are_named() {
         assert!(error.contains(key) && error.contains(said), "{error}");
     }
 }
+
+#[tokio::test]
+async fn respected_items_are_found_by_their_keys() {
+    let world = World::new().await;
+    let target = deployment();
+    world.sync(&target).await;
+    let change = json!([
+        {"op": "add", "path": "/spec/template/spec/containers/0/ports/0", "value": {"containerPort": 79}},
+        {"op": "add", "path": "/spec/template/spec/containers/0/ports/1/hostPort", "value": 8080},
+        {"op": "replace", "path": "/spec/template/spec/containers/0/args/1", "value": "--c"},
+    ]);
+    world.patch_as("another", &target, JSON_PATCH, &change).await;
+    let rules = rules(json!([{"group": "apps", "kind": "Deployment", "jqPathExpressions": [
+        ".spec.template.spec.containers[].ports[].hostPort",
+        ".spec.template.spec.containers[].args[1]",
+    ]}]));
+    let kept = respect(&prepare(&target), &world.live(&target).await, &rules);
+    let container = &kept["spec"]["template"]["spec"]["containers"][0];
+    let ports = json!([{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81, "protocol": "UDP", "name": "dns"}]);
+    assert_eq!(container["ports"], ports);
+    assert_eq!(container["args"], json!(["--a", "--c"]));
+    world.sync(&kept).await;
+    assert!(!world.judge_by(&target, &rules).await.modified);
+}
+
+#[tokio::test]
+async fn a_whole_item_that_is_ignored_comes_and_goes_as_it_lives() {
+    let world = World::new().await;
+    let target = deployment();
+    world.sync(&target).await;
+    let change = json!([
+        {"op": "add", "path": "/spec/template/spec/containers/0/env/-", "value": {"name": "X_TOKEN", "value": "1"}},
+        {"op": "remove", "path": "/spec/template/spec/containers/0/env/0"},
+    ]);
+    world.patch_as("another", &target, JSON_PATCH, &change).await;
+    let rules = rules(json!([{"group": "apps", "kind": "Deployment", "jqPathExpressions": [
+        ".spec.template.spec.containers[].env[] | select(.name == \"A\" or (.name | startswith(\"X_\")))"]}]));
+    assert!(!world.judge_by(&target, &rules).await.modified);
+    let kept = respect(&prepare(&target), &world.live(&target).await, &rules);
+    let env = &kept["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(*env, json!([{"name": "B", "value": "2"}, {"name": "X_TOKEN", "value": "1"}]));
+}
