@@ -1,4 +1,5 @@
-//! Whole deletions, with crashes between any two writes, hooks that fail or vanish, and objects that are slow to go.
+//! Whole deletions, with crashes between any two writes, a view of the cluster that lags behind, hooks that fail or
+//! vanish, and objects that are slow to go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +47,8 @@ struct World {
     now: Timestamp,
     application: Application,
     objects: BTreeMap<ResourceKey, Value>,
+    /// The cluster as it is seen, which may be as it was a while ago.
+    seen: Vec<Arc<Value>>,
     pre_delete: Vec<Arc<Value>>,
     post_delete: Vec<Arc<Value>>,
     /// How often each hook completed.
@@ -81,6 +84,7 @@ impl World {
                 "finalizers": FINALIZERS},
             "spec": {"project": "p", "destination": {"name": "c", "namespace": "n"}}}));
         World {
+            seen: objects.values().cloned().map(Arc::new).collect(),
             failures: dice.roll(3),
             dice,
             now: DELETED.parse().expect("a time"),
@@ -104,7 +108,10 @@ impl World {
 
     /// One look of the controller, which may die after any of its writes.
     fn controller(&mut self) {
-        let live: Vec<Arc<Value>> = self.objects.values().cloned().map(Arc::new).collect();
+        if self.dice.roll(3) != 0 {
+            self.seen = self.objects.values().cloned().map(Arc::new).collect();
+        }
+        let live = self.seen.clone();
         let stage = deletion::stage(&self.application);
         let hooks = match stage.needs_hooks() {
             None => Rendered::Not,
@@ -144,6 +151,10 @@ impl World {
         match verb {
             Verb::Apply(apply) => self.create(&apply.object, stage),
             Verb::Delete(delete) => {
+                let current = self.objects.get(&delete.key);
+                if current.is_none_or(|object| object.uid() != delete.uid) {
+                    return Outcome::Gone;
+                }
                 self.judge_deletion(&delete.key, stage);
                 self.remove(&delete.key);
                 Outcome::Gone
@@ -157,6 +168,9 @@ impl World {
     }
 
     fn create(&mut self, hook: &Value, stage: Stage) -> Outcome {
+        if let Some(object) = self.objects.get(&hook.key()) {
+            return Outcome::Exists(Arc::new(object.clone()));
+        }
         let name = hook.name().to_owned();
         assert!(!self.completed.contains_key(&name), "{name} completed and is run again");
         if hooks::has_type(hook, HookType::PostDelete) {
@@ -169,7 +183,7 @@ impl World {
         hook["metadata"]["uid"] = json!(format!("hook-{}", self.versions));
         hook["metadata"]["creationTimestamp"] = json!(self.now.to_string());
         hook["health"] = json!("Progressing");
-        assert!(self.objects.insert(hook.key(), hook.clone()).is_none(), "{name} is there already");
+        self.objects.insert(hook.key(), hook.clone());
         Outcome::Applied { message: String::new(), object: Arc::new(hook) }
     }
 

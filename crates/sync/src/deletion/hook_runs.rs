@@ -244,6 +244,13 @@ fn creation(hook: &Value) -> Verb {
     })
 }
 
+/// Whether an object is the very hook that was to be created, for the same deletion.
+pub(super) fn is_run_of(verb: &Verb, found: &Value) -> bool {
+    let Verb::Apply(apply) = verb else { return false };
+    let stamp = apply.object.annotation(OPERATION);
+    stamp.is_some() && found.annotation(OPERATION) == stamp
+}
+
 /// Takes a hook away, whatever holds it on our side.
 fn removal(live: &Arc<Value>) -> Vec<Verb> {
     let mut verbs = Vec::new();

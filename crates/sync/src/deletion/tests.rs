@@ -569,6 +569,12 @@ fn what_went_wrong_is_named() {
     let failed = failure(&verb, &Outcome::Failed { message: "forbidden".to_owned() }).expect("a failure");
     assert_eq!(failed.message, "batch/Job/n/h: forbidden");
     assert!(failure(&verb, &Outcome::Exists(hook("h", "PreDelete", 0))).is_some());
+    let created = &decided(&application(&[PRE]), &[], &[hook("h", "PreDelete", 0)]).verbs[0];
+    assert_eq!(failure(created, &Outcome::Exists(run_of("h", "PreDelete", "Healthy", json!({})))), None);
+    let foreign = failure(created, &Outcome::Exists(hook("h", "PreDelete", 0))).expect("a failure");
+    assert!(
+        foreign.message.ends_with("an object of this name exists that does not belong to the application")
+    );
     for fine in [Outcome::Gone, Outcome::Done, Outcome::Terminating, Outcome::Changed] {
         assert_eq!(failure(&verb, &fine), None);
     }
