@@ -15,7 +15,7 @@ use crate::access::ClusterAccess;
 use crate::catalog::{GroupKind, Served};
 use crate::error::{ClusterError, PredictError};
 use crate::keeper::{Keeper, MakeClient};
-use crate::live::{Node, Packed};
+use crate::live::{Node, Packed, is_guarded};
 use crate::paths;
 use crate::perform;
 use crate::requests::Requests;
@@ -346,11 +346,43 @@ impl Cluster {
             return Ok(keys.clone());
         }
         let requests = self.requests()?;
-        let keys: Arc<[ResourceKey]> = sweep::orphans(&self.shared, &requests, namespace).await?.into();
+        let instance_of = self.shared.settings().instance_of.clone();
+        let is_orphan = |object: &Value| object.owners().is_empty() && instance_of(object).is_none();
+        let (objects, unread) = sweep::read_namespace(&self.shared, &requests, namespace, is_orphan).await;
+        // What may not be seen, or whose own server is down, is passed over.
+        if let Some((_, error)) =
+            unread.into_iter().find(|(_, error)| matches!(error, ClusterError::NoAnswer(_)))
+        {
+            return Err(error);
+        }
+        let mut keys: Vec<ResourceKey> = objects.iter().map(Object::key).collect();
+        keys.sort();
+        let keys: Arc<[ResourceKey]> = keys.into();
         let mut known = self.orphans.lock();
         known.retain(|_, (time, _)| time.elapsed() < ORPHANS_AGE);
         known.insert(namespace.to_owned(), (Instant::now(), keys.clone()));
         Ok(keys)
+    }
+
+    /// The metadata of every root of a namespace that some Application tracks or that is guarded, of whatever kind, read
+    /// past everything that is known. For whoever is about to delete the namespace.
+    ///
+    /// # Errors
+    /// If any kind could not be read: then nothing is known of what would be lost.
+    pub async fn search_namespace(&self, namespace: &str) -> Result<Vec<Value>, ClusterError> {
+        let requests = self.requests()?;
+        let instance_of = self.shared.settings().instance_of.clone();
+        let counts = |object: &Value| {
+            is_guarded(object) || (object.owners().is_empty() && instance_of(object).is_some())
+        };
+        let (objects, unread) = sweep::read_namespace(&self.shared, &requests, namespace, counts).await;
+        match unread.into_iter().next() {
+            None => Ok(objects),
+            Some((kind, error)) => Err(ClusterError::NotReady(format!(
+                "it is not known what namespace {namespace:?} holds: {} cannot be read: {error}",
+                kind.kind
+            ))),
+        }
     }
 
     /// What the object would be after it was applied.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use baton_api::object::{Object, ResourceKey, group_version};
+use baton_api::object::{Object, group_version};
 use futures::StreamExt;
 use serde_json::Value;
 
@@ -85,44 +85,43 @@ async fn search(
     Ok(())
 }
 
-/// The keys of all visible roots in a namespace that no Application tracks.
-pub(crate) async fn orphans(
+/// The metadata of every visible object of a namespace that `keep` wants, and the kinds that could not be read.
+pub(crate) async fn read_namespace(
     shared: &Arc<Shared>,
     requests: &Requests,
     namespace: &str,
-) -> Result<Vec<ResourceKey>, ClusterError> {
+    keep: impl Fn(&Value) -> bool,
+) -> (Vec<Value>, Vec<(GroupKind, ClusterError)>) {
     let catalog = shared.situation.lock().catalog.clone();
     let kinds = catalog
         .watchable()
         .filter(|(kind, served)| served.info.namespaced && shared.is_visible(kind, served));
-    let instance_of = &shared.settings().instance_of;
+    let keep = &keep;
     let reads = kinds.map(|(kind, served)| async move {
-        let mut keys = Vec::new();
+        let mut kept = Vec::new();
         let path = paths::collection(&served.api_version, &served.info.plural, Some(namespace));
         let mut pages = Pages::new(requests, path);
-        while let Some(items) = pages.next().await? {
-            for mut item in items {
-                name(&mut item, kind, served);
-                if item.owners().is_empty() && instance_of(&item).is_none() {
-                    keys.push(item.key());
+        loop {
+            match pages.next().await {
+                Ok(Some(items)) => {
+                    let items = items.into_iter().map(|mut item| {
+                        name(&mut item, kind, served);
+                        item
+                    });
+                    kept.extend(items.filter(keep));
                 }
+                Ok(None) => return (kept, None),
+                Err(error) => return (kept, Some((kind.clone(), error))),
             }
         }
-        Ok(keys)
     });
-    let reads: Vec<Result<Vec<ResourceKey>, ClusterError>> =
-        futures::stream::iter(reads).buffered(AT_A_TIME).collect().await;
-    let mut keys = Vec::new();
-    for read in reads {
-        match read {
-            Ok(more) => keys.extend(more),
-            Err(error @ ClusterError::NoAnswer(_)) => return Err(error),
-            // What may not be seen, or whose server is down, is passed over.
-            Err(_) => {}
-        }
+    let mut reads = futures::stream::iter(reads).buffered(AT_A_TIME);
+    let (mut objects, mut unread) = (Vec::new(), Vec::new());
+    while let Some((kept, failed)) = reads.next().await {
+        objects.extend(kept);
+        unread.extend(failed);
     }
-    keys.sort();
-    Ok(keys)
+    (objects, unread)
 }
 
 fn learn(item: &Value, kind: &GroupKind, found: &mut Findings) {

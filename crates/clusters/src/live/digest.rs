@@ -1,10 +1,9 @@
 //! What is taken out of an object when it is seen. Made without any lock, for health may run a script.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use baton_api::health::Health;
-use baton_api::names::resource::SYNC_OPTIONS;
 use baton_api::object::Object;
+use baton_sync::approval::guarded;
+use baton_sync::options::Defaults;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -60,64 +59,13 @@ pub(crate) fn digest(object: &Value, held: bool, settings: &Settings) -> Digest 
 
 /// Whether the object says that a person must approve its deletion.
 pub(crate) fn is_guarded(object: &Value) -> bool {
-    let options = object.annotation(SYNC_OPTIONS).unwrap_or_default();
-    options.split(',').map(str::trim).any(|option| matches!(option, "Prune=confirm" | "Delete=confirm"))
+    guarded(Some(object), None, &Defaults::default())
 }
 
-/// Of everything a verdict on the object depends on, health aside: not of its status, its versions, or of when and
-/// with what status others wrote it.
+/// Of everything a verdict on the object depends on, health aside.
 fn print(object: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let Some(fields) = object.as_object() else { return 0 };
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "status") {
-        name.hash(&mut hasher);
-        match (name.as_str(), value.as_object()) {
-            ("metadata", Some(metadata)) => print_metadata(metadata, &mut hasher),
-            _ => print_value(value, &mut hasher),
-        }
-    }
-    hasher.finish()
-}
-
-fn print_metadata(metadata: &serde_json::Map<String, Value>, hasher: &mut DefaultHasher) {
-    for (name, value) in metadata {
-        match name.as_str() {
-            "resourceVersion" | "generation" => {}
-            "managedFields" => {
-                let entries = value.as_array().map_or(&[][..], Vec::as_slice);
-                for entry in entries.iter().filter(|entry| entry.get("subresource").is_none()) {
-                    for field in ["manager", "operation", "apiVersion", "fieldsV1"] {
-                        print_value(&entry[field], hasher);
-                    }
-                }
-            }
-            _ => {
-                name.hash(hasher);
-                print_value(value, hasher);
-            }
-        }
-    }
-}
-
-fn print_value(value: &Value, hasher: &mut DefaultHasher) {
-    std::mem::discriminant(value).hash(hasher);
-    match value {
-        Value::Null => {}
-        Value::Bool(value) => value.hash(hasher),
-        Value::Number(value) => value.hash(hasher),
-        Value::String(value) => value.hash(hasher),
-        Value::Array(values) => {
-            values.len().hash(hasher);
-            values.iter().for_each(|value| print_value(value, hasher));
-        }
-        Value::Object(fields) => {
-            fields.len().hash(hasher);
-            for (name, value) in fields {
-                name.hash(hasher);
-                print_value(value, hasher);
-            }
-        }
-    }
+    let [a, b, c, d, e, f, g, h, ..] = baton_diff::fingerprint(object);
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// Images of the containers of a Pod, or of the Pods an object makes.

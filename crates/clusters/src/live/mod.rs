@@ -10,6 +10,8 @@ mod digest;
 mod entry;
 mod packed;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub(crate) use digest::{digest, is_guarded};

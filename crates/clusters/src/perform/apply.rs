@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use baton_api::names::FIELD_MANAGER;
 use baton_api::object::{Object, ResourceKey};
+use baton_diff::{TAKEN_OVER, takeover};
 use baton_sync::action::{Apply, Outcome, ServerSide};
 use http::Method;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::replace::{changes_role, live_of, recreate, replace};
-use super::{CONFLICT_TRIES, FIELD_MANAGER, applied, client_side, message, migrate};
+use super::{CONFLICT_TRIES, applied, client_side, message};
 use crate::cluster::{Cluster, no_such_kind};
 use crate::error::ClusterError;
 use crate::paths;
@@ -47,7 +49,7 @@ pub(super) async fn apply(cluster: &Cluster, wanted: &Apply) -> Result<Outcome, 
 
 impl<'a> Task<'a> {
     async fn new(cluster: &'a Cluster, wanted: &'a Apply) -> Result<Task<'a>, ClusterError> {
-        let object = sendable(&wanted.object);
+        let object = baton_diff::prepare(&wanted.object);
         wait_for_kind(cluster, &object).await?;
         let key = cluster.key_of(&object);
         let (requests, collection) = cluster.collection_of(object.api_version(), &key)?;
@@ -110,13 +112,16 @@ impl<'a> Task<'a> {
     async fn migrate(&self) -> Result<(), ClusterError> {
         let Some(from) = &self.wanted.migrate_from else { return Ok(()) };
         let Some(seen) = &self.wanted.live else { return Ok(()) };
-        if migrate::migration(seen, from).is_none() {
+        // Whatever the user names, what Argo CD itself wrote before server-side apply is ours.
+        let mut managers = TAKEN_OVER;
+        managers[0] = from;
+        if takeover(seen, &managers).is_none() {
             return Ok(());
         }
         let path = self.path()?;
         for _ in 0..CONFLICT_TRIES {
             let Some(live) = self.live().await? else { return Ok(()) };
-            let Some(patch) = migrate::migration(&live, from) else { return Ok(()) };
+            let Some(patch) = takeover(&live, &managers) else { return Ok(()) };
             match self.requests.write(Method::PATCH, &path, JSON_PATCH, &patch).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_conflict() => {}
@@ -237,19 +242,6 @@ async fn wait_for_kind(cluster: &Cluster, object: &Value) -> Result<(), ClusterE
         Some(_) => Ok(()),
         None => Err(no_such_kind()),
     }
-}
-
-/// The object without what only a server may say.
-pub(super) fn sendable(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in
-            ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"]
-        {
-            metadata.remove(field);
-        }
-    }
-    object
 }
 
 fn is_definition(object: &Value) -> bool {

@@ -4,11 +4,11 @@ mod apply;
 mod client_side;
 mod delete;
 mod message;
-mod migrate;
 mod replace;
 
 use std::sync::Arc;
 
+use baton_api::names::FIELD_MANAGER;
 use baton_api::names::resource::HOOK_FINALIZER;
 use baton_api::object::{Object, ResourceKey, group_version};
 use baton_sync::action::{Outcome, Verb};
@@ -20,8 +20,6 @@ use crate::cluster::Cluster;
 use crate::error::{ClusterError, PredictError};
 use crate::requests::{APPLY_PATCH, MERGE_PATCH};
 
-/// Name under which the API notes who wrote a field.
-pub(crate) const FIELD_MANAGER: &str = "argocd-controller";
 /// How often a write is tried again that somebody else's came before.
 const CONFLICT_TRIES: u32 = 5;
 
@@ -45,7 +43,7 @@ pub(crate) async fn perform(cluster: &Cluster, verb: &Verb) -> Outcome {
 
 /// What the object would be after it was applied.
 pub(crate) async fn predict(cluster: &Cluster, target: &Value) -> Result<Value, PredictError> {
-    let target = apply::sendable(target);
+    let target = baton_diff::prepare(target);
     let key = cluster.key_of(&target);
     let (requests, path) = cluster.path_of(target.api_version(), &key)?;
     let path = format!("{path}?fieldManager={FIELD_MANAGER}&force=true&dryRun=All");

@@ -370,3 +370,24 @@ async fn guarded_objects_and_orphans_of_a_namespace_are_found() {
     assert!(orphans.contains(&key("", "ConfigMap", "default", "guarded")));
     assert!(!orphans.contains(&key("", "ConfigMap", "default", "tracked")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_is_searched_past_what_is_known_and_wholly_or_not_at_all() {
+    let world = World::new(&["east"]);
+    let member = world.member("east");
+    let cluster = world.cluster("east");
+    cluster.ready(&[]).await.expect("ready");
+    // Of a kind that nobody watches, made after the sweep.
+    let guarded = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "g", "namespace": "default",
+        "annotations": {"argocd.argoproj.io/sync-options": "Delete=confirm"}}});
+    member.create("/api/v1/namespaces/default/serviceaccounts", guarded).await;
+    member.create(CONFIG_MAPS, config_map("tracked", "shop", json!({}))).await;
+    member.create(CONFIG_MAPS, config_map("plain", "", json!({}))).await;
+    assert!(cluster.guarded_in_namespace("default").is_empty());
+    let found = cluster.search_namespace("default").await.expect("read");
+    let found: Vec<String> = found.iter().map(|object| object.key().to_string()).collect();
+    assert_eq!(found, ["/ConfigMap/default/tracked", "/ServiceAccount/default/g"]);
+    member.wire.refuse("GET", "/secrets", 503, u32::MAX);
+    let error = cluster.search_namespace("default").await.expect_err("not wholly");
+    assert!(error.to_string().contains("Secret cannot be read"), "{error}");
+}
