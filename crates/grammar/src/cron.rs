@@ -1,7 +1,8 @@
 //! Schedules in cron's five fields, as robfig/cron reads them in Argo CD's sync windows.
 //!
 //! A field is a list of `*`, `?`, `n`, `n-m`, each with an optional `/step`; months and days of the week have English
-//! names. Where both days are restricted either matches. `@daily` and the like are refused, as Argo CD does.
+//! names. Where both days are restricted either matches. A time zone may stand before them, as `TZ=Asia/Tokyo`. `@daily`
+//! and the like are refused, as Argo CD does.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, ToSpan};
@@ -9,6 +10,7 @@ use jiff::{Span, ToSpan};
 /// When something recurs, in wall-clock time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
+    time_zone: Option<String>,
     minute: Field,
     hour: Field,
     day: Field,
@@ -58,7 +60,7 @@ impl Schedule {
     /// Reads five fields: minute, hour, day of the month, month, day of the week.
     ///
     /// # Errors
-    /// Another number of fields, numbers out of bounds, descriptors and time zones inside the schedule.
+    /// Another number of fields, numbers out of bounds, descriptors.
     pub fn parse(text: &str) -> Result<Schedule, Error> {
         if text.is_empty() {
             return Err(Error::new("empty spec string"));
@@ -66,9 +68,11 @@ impl Schedule {
         if text.len() > MAX_SCHEDULE {
             return Err(Error::new("the schedule is too long"));
         }
-        if text.starts_with("TZ=") || text.starts_with("CRON_TZ=") {
-            return Err(Error::new("a time zone inside the schedule is not supported, use timeZone"));
-        }
+        let zoned = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
+        let (time_zone, text) = match zoned.map(|zoned| zoned.split_once(' ').unwrap_or((zoned, ""))) {
+            Some((zone, text)) => (Some(zone.to_owned()), text.trim()),
+            None => (None, text),
+        };
         if text.starts_with('@') {
             return Err(Error::new(format!("parser does not accept descriptors: {text}")));
         }
@@ -78,12 +82,18 @@ impl Schedule {
             return Err(Error::new(format!("expected exactly 5 fields, found {count}: [{fields}]")));
         };
         Ok(Schedule {
+            time_zone,
             minute: field(minute, &MINUTES)?,
             hour: field(hour, &HOURS)?,
             day: field(day, &DAYS)?,
             month: field(month, &MONTHS)?,
             weekday: field(weekday, &WEEKDAYS)?,
         })
+    }
+
+    /// The time zone it names, whether there is one of that name or not.
+    pub fn time_zone(&self) -> Option<&str> {
+        self.time_zone.as_deref()
     }
 
     /// The first recurrence after a time; none where there is none in the next five years.
@@ -267,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn a_time_zone_may_stand_before_the_fields() {
+        for (schedule, zone) in [
+            ("TZ=Asia/Tokyo 0 17 * * *", Some("Asia/Tokyo")),
+            ("CRON_TZ=  0 17 * * *", Some("")),
+            ("0 17 * * *", None),
+        ] {
+            assert_eq!(Schedule::parse(schedule).expect(schedule).time_zone(), zone);
+            assert_eq!(next(schedule, "2026-01-01T00:00:00").as_deref(), Some("2026-01-01T17:00:00"));
+        }
+    }
+
+    #[test]
     fn what_is_no_schedule_is_said_as_the_library_says_it() {
         for (schedule, expected) in [
             ("", "empty spec string"),
@@ -282,7 +304,8 @@ mod tests {
             ("* * * * 7", "end of range (7) above maximum (6): 7"),
             ("x * * * *", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
             ("-1 * * * *", "failed to parse int from : strconv.Atoi: parsing \"\": invalid syntax"),
-            ("TZ=UTC", "a time zone inside the schedule is not supported, use timeZone"),
+            ("TZ=UTC", "expected exactly 5 fields, found 0: []"),
+            ("TZ=UTC @daily", "parser does not accept descriptors: @daily"),
         ] {
             assert_eq!(Schedule::parse(schedule).expect_err(schedule).to_string(), expected, "{schedule}");
         }

@@ -152,7 +152,15 @@ fn state(window: &SyncWindow, now: Timestamp) -> Result<State<'_>, String> {
         .parse()
         .map_err(|error| format!("cannot parse duration '{}': {error}", window.duration))?;
     let duration = SignedDuration::from_nanos(duration.nanoseconds());
-    let zone = time_zone(&window.time_zone);
+    let zone = match schedule.time_zone() {
+        None => time_zone(&window.time_zone),
+        // Of a schedule with a zone of its own that one counts alone; Argo CD adds the window's to it.
+        Some("") => TimeZone::UTC,
+        Some(name) => TIME_ZONES.get(name).map_err(|_| {
+            let fault = format!("provided bad location {name}: unknown time zone {name}");
+            format!("cannot parse schedule '{}': {fault}", window.schedule)
+        })?,
+    };
     let local = zone.to_datetime(now);
     let earliest = local.saturating_sub(duration);
     let recurrence = schedule.next(earliest);
@@ -284,12 +292,26 @@ mod tests {
     }
 
     #[test]
+    fn a_zone_inside_the_schedule_counts_alone() {
+        let zoned = json!({"schedule": "TZ=Asia/Tokyo 0 22 * * *", "timeZone": "Europe/Berlin"});
+        let deny = with(nightly("deny"), zoned);
+        assert!(!allowed(std::slice::from_ref(&deny), AUTOMATIC, "2026-06-10T13:30:00Z"));
+        assert!(allowed(&[deny], AUTOMATIC, "2026-06-10T12:30:00Z"));
+    }
+
+    #[test]
     fn what_cannot_be_read_blocks_with_an_error() {
         for (field, value, expected) in [
             (
                 "schedule",
                 "@daily",
                 "invalid sync windows: cannot parse schedule '@daily': parser does not accept descriptors: @daily",
+            ),
+            (
+                "schedule",
+                "TZ=Nowhere 0 22 * * *",
+                "invalid sync windows: cannot parse schedule 'TZ=Nowhere 0 22 * * *': provided bad location Nowhere: \
+                 unknown time zone Nowhere",
             ),
             (
                 "duration",
