@@ -128,6 +128,8 @@ impl Engine<'_> {
                     self.stale.insert(key.clone());
                 }
                 self.denied.remove(&key);
+                // A hook of two phases is let go of after each.
+                self.released.remove(&key);
                 self.saw(&key, Some(object));
                 let state = match self.request.sync.dry_run {
                     true => OperationPhase::Succeeded,

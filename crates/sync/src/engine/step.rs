@@ -1,5 +1,7 @@
 //! One step: judge what runs, wait for it, or choose the wave that comes next.
 
+use std::collections::BTreeSet;
+
 use baton_api::application_status::{OperationPhase, ResultCode, SyncPhase};
 
 use super::effect::{Effect, Issued};
@@ -22,7 +24,10 @@ impl Engine<'_> {
         if !pruned.is_empty() {
             return self.wait(self.waiting(&pruned, true), Vec::new());
         }
-        let ended = self.which(|task| task.is_completed() && self.is_to_release(task));
+        let mut ended = self.which(|task| task.is_completed() && self.is_to_release(task));
+        // A hook of two phases is one object.
+        let mut seen = BTreeSet::new();
+        ended.retain(|index| seen.insert(&self.tasks[*index].key));
         if !ended.is_empty() {
             return self.act(ended, Effect::ReleaseCompleted, release_of, Stage::Step);
         }

@@ -65,7 +65,6 @@ pub(crate) fn of(kind: &str) -> Option<Kind> {
 }
 
 /// What a cluster serves before any definition is made.
-#[allow(dead_code)]
 pub(crate) fn built_in() -> Vec<Kind> {
     all().filter(|kind| !kind.api_version.starts_with("story.test/")).collect()
 }
