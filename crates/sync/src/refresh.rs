@@ -144,11 +144,33 @@ pub fn due(application: &Application, settings: &RefreshSettings) -> Option<Time
         .min()
 }
 
+/// When an Application is due to be rendered anew, by when that was done last; none where it never is.
+///
+/// [`needed`] goes by the last comparison of any kind, as Argo CD does, so that there a hard period longer than the soft
+/// one never passes.
+pub fn hard_due(
+    application: &Application,
+    last_hard: Option<Timestamp>,
+    settings: &RefreshSettings,
+) -> Option<Timestamp> {
+    let last = last_hard.or(application.status.reconciled_at.as_ref().map(|time| time.0))?;
+    passes(application, last, settings, settings.hard)
+}
+
 fn expires(application: &Application, settings: &RefreshSettings, period: Duration) -> Option<Timestamp> {
+    passes(application, application.status.reconciled_at.as_ref()?.0, settings, period)
+}
+
+/// When a period after a comparison has passed for this Application; none where there is no period.
+fn passes(
+    application: &Application,
+    compared: Timestamp,
+    settings: &RefreshSettings,
+    period: Duration,
+) -> Option<Timestamp> {
     if period.is_zero() {
         return None;
     }
-    let compared = application.status.reconciled_at.as_ref()?.0;
     let wait = period.saturating_add(share(application, settings.jitter));
     let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
     Some(compared.saturating_add(wait).unwrap_or(Timestamp::MAX))
@@ -333,6 +355,16 @@ mod tests {
         let never = compared(0, json!({"status": {"reconciledAt": null}}));
         assert!(needed(&never, None, &hard, now()).is_some_and(|refresh| refresh.hard));
         assert_eq!(due(&never, &hard), None);
+    }
+
+    #[test]
+    fn a_hard_comparison_is_due_whatever_softer_ones_were_made() {
+        let settings = RefreshSettings { hard: Duration::from_secs(3600), ..no_jitter() };
+        let app = compared(10, json!({}));
+        let ago = |seconds| now().saturating_sub(SignedDuration::from_secs(seconds)).ok();
+        assert_eq!(hard_due(&app, ago(4000), &settings), ago(400));
+        assert_eq!(hard_due(&app, None, &settings), ago(10 - 3600));
+        assert_eq!(hard_due(&app, ago(4000), &no_jitter()), None);
     }
 
     #[test]
