@@ -80,3 +80,48 @@ fn by_name(items: &[Value]) -> Option<BTreeMap<&str, &Value>> {
         items.iter().map(|item| Some((item.get("name")?.as_str()?, item))).collect();
     named.filter(|named| named.len() == items.len() && !items.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_the_target_states_is_there_or_is_laid_over() {
+        for (target, live, laid) in [
+            (json!({"a": 1}), json!({"a": 1, "b": 2}), None),
+            (json!({"a": 2}), json!({"a": 1, "b": 2}), Some(json!({"a": 2, "b": 2}))),
+            (json!({"a": null, "b": {}, "c": []}), json!({}), None),
+            (
+                json!({"limits": {"cpu": "1000m", "memory": 1024}}),
+                json!({"limits": {"cpu": "1", "memory": "1Ki"}}),
+                None,
+            ),
+            (
+                json!({"limits": {"cpu": "2"}}),
+                json!({"limits": {"cpu": "1"}}),
+                Some(json!({"limits": {"cpu": "2"}})),
+            ),
+            (json!({"note": "1000m"}), json!({"note": "1"}), Some(json!({"note": "1000m"}))),
+            (
+                json!([{"name": "b", "x": 1}, {"name": "c"}]),
+                json!([{"name": "a"}, {"name": "b", "y": 2}]),
+                Some(json!([{"name": "a"}, {"name": "b", "x": 1, "y": 2}, {"name": "c"}])),
+            ),
+            (json!([{"x": 1}]), json!([{"x": 1, "y": 2}]), None),
+            (json!([1]), json!([1, 2]), Some(json!([1]))),
+            (
+                json!([{"name": "a"}, {"name": "a"}]),
+                json!([{"name": "a"}]),
+                Some(json!([{"name": "a"}, {"name": "a"}])),
+            ),
+            (json!({"a": [1]}), json!({"a": {"b": 1}}), Some(json!({"a": [1]}))),
+        ] {
+            assert_eq!(
+                lay(&target, Some(&live)),
+                laid.unwrap_or_else(|| live.clone()),
+                "{target} over {live}"
+            );
+        }
+    }
+}

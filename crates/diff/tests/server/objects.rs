@@ -32,6 +32,10 @@ pub(crate) fn definition() -> Value {
                 "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
                 "mode": {"type": "string", "default": "plain"},
                 "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "rules": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"],
+                    "items": {"type": "object", "required": ["name"], "properties": {
+                        "name": {"type": "string"}, "port": {"type": "integer", "default": 80},
+                        "to": {"type": "string"}, "via": {"type": "string", "default": "tcp"}}}},
                 "maybe": {"type": "string", "nullable": true},
             }}}}]}})
 }

@@ -1,5 +1,6 @@
 //! Which changes of a live object count: those of what we own.
 
+use baton_diff::{Quick, Rules, compare, prepare, quick};
 use serde_json::{Value, json};
 
 use crate::objects::{config_map, definition, deployment, thing};
@@ -169,4 +170,20 @@ async fn only_what_differs_is_shown_of_a_secret_written_as_text() {
     world.sync(&target).await;
     world.patch_as("another", &target, MERGE, &json!({"data": {"a": "eg==", "c": "eg=="}})).await;
     assert_eq!(changes(&world.judge(&target).await), [r#"/data/a: "eg==" -> "eA==""#]);
+}
+
+#[tokio::test]
+async fn what_the_server_makes_of_a_target_every_time_does_not_count() {
+    let world = World::new().await;
+    let target = prepare(&deployment());
+    world.sync(&target).await;
+    // As a webhook that pins images would leave the object, and predict it.
+    let pinned = |mut object: Value| {
+        object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("web@sha256:1");
+        object
+    };
+    let (predicted, live) = (pinned(world.predict(&target).await), pinned(world.live(&target).await));
+    assert_eq!(quick(&target, &live, &Rules::default()), Quick::Unsure);
+    assert!(!compare(&target, &predicted, &live, &Rules::default(), false).modified);
+    assert!(compare(&target, &world.predict(&target).await, &live, &Rules::default(), false).modified);
 }

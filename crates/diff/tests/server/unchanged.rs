@@ -90,3 +90,20 @@ async fn objects_without_a_full_schema_stay_the_same() {
     let difference = world.judge(&target).await;
     assert!(!difference.modified, "{:#?}", changes(&difference));
 }
+
+#[tokio::test]
+async fn a_key_left_to_its_default_identifies_an_item() {
+    let world = World::new().await;
+    world.install(&definition()).await;
+    let mut target = thing(json!({}));
+    target["rules"] = json!([{"name": "b", "to": "x"}, {"name": "a", "port": 90}, {"name": "a", "to": "y"}]);
+    stays_the_same(&world, &target, true).await;
+
+    // The same item, with its key written out: nothing changes, but only the server knows.
+    target["rules"][2]["port"] = json!(80);
+    assert!(!world.judge(&target).await.modified);
+    assert!(!world.is_quick(&target, &Rules::default()).await);
+    target["rules"][1].as_object_mut().expect("an item").remove("port");
+    target["rules"][2]["port"] = json!(90);
+    assert!(world.judge(&target).await.modified);
+}
