@@ -1,11 +1,14 @@
 //! What a project permits its Applications.
 
 use baton_api::application::{Application, Destination};
+use baton_api::names::finalizer::RESOURCES;
 use baton_api::object::{KindInfo, Object, ResourceKey};
 use baton_api::project::{AppProject, AppProjectSpec, ClusterResourceItem, GroupKind};
 use baton_grammar::globs::{gobwas, path};
 use baton_grammar::regexp::Regexp;
 use serde_json::Value;
+
+use crate::normalize::project_of;
 
 /// The cluster an Application is deployed to, as it was resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,6 +269,29 @@ impl ProjectRules {
             && !ignored
             && self.permits_kind(&key.group, &key.kind, &key.name, true)
     }
+}
+
+/// The finalizers that are left of a project which is being deleted, once no Application uses it any more; none while it
+/// is to stay as it is.
+pub fn released<'a>(
+    project: &AppProject,
+    applications: impl IntoIterator<Item = &'a Application>,
+    own_namespace: &str,
+) -> Option<Vec<String>> {
+    let finalizers = project.metadata.finalizers.as_deref().unwrap_or_default();
+    let held = finalizers.iter().any(|finalizer| finalizer == RESOURCES);
+    if project.metadata.deletion_timestamp.is_none() || !held {
+        return None;
+    }
+    let rules = ProjectRules::new(project, &[], &[], &[]);
+    let uses = |application: &Application| {
+        project_of(&application.spec) == rules.name
+            && rules.permits_application(application, own_namespace).is_ok()
+    };
+    if applications.into_iter().any(uses) {
+        return None;
+    }
+    Some(finalizers.iter().filter(|finalizer| *finalizer != RESOURCES).cloned().collect())
 }
 
 /// Adds what a global project says. A list of namespaced kinds that is absent stays absent beside an empty one.

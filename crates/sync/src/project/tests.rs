@@ -269,3 +269,24 @@ fn global_projects_add_to_a_project() {
     let empty = project(json!({"namespaceResourceWhitelist": []}));
     assert!(ProjectRules::new(&own, &[], &[], &[&empty]).permits_kind("", "ConfigMap", "x", true));
 }
+
+#[test]
+fn a_project_goes_when_nobody_uses_it() {
+    let mut going = project(json!({"sourceNamespaces": ["team"]}));
+    going.metadata.finalizers = Some(vec!["other".to_owned(), RESOURCES.to_owned()]);
+    let app = |project: &str, namespace: &str| -> Application {
+        let metadata = json!({"name": "web", "namespace": namespace});
+        serde_json::from_value(json!({"metadata": metadata, "spec": {"project": project}}))
+            .expect("an Application")
+    };
+    let left = |project: &AppProject, app: Application| released(project, [&app], "argocd");
+    assert_eq!(left(&going, app("q", "argocd")), None, "it is not being deleted");
+    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    assert_eq!(left(&going, app("p", "argocd")), None);
+    assert_eq!(left(&going, app("p", "team")), None);
+    // One that may not use it does not hold it.
+    assert_eq!(left(&going, app("p", "elsewhere")), Some(vec!["other".to_owned()]));
+    assert_eq!(left(&going, app("", "argocd")), Some(vec!["other".to_owned()]));
+    going.metadata.finalizers = Some(vec!["other".to_owned()]);
+    assert_eq!(left(&going, app("q", "argocd")), None);
+}
