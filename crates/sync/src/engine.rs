@@ -30,6 +30,7 @@ use crate::plan::{self, Since};
 use crate::request::Request;
 use crate::task::Task;
 use effect::{Effect, Issued};
+pub(crate) use message::not_served;
 use results::Results;
 use wave::Run;
 
@@ -199,34 +200,37 @@ impl<'a> Engine<'a> {
         }
         match self.build() {
             Some(message) => self.end(OperationPhase::Failed, message),
-            None if self.is_started() => Turn::Go(Stage::Step),
+            // A dry run is nothing but the check, however often it is begun.
+            None if self.is_started() && !self.request.sync.dry_run => Turn::Go(Stage::Step),
             None => self.make_namespace(),
         }
     }
 
     /// Builds the tasks anew. With any that must not be carried out the sync is not valid: why.
     fn build(&mut self) -> Option<String> {
-        let plan = plan::build(&self.world, &self.request, &self.since);
-        self.tasks = plan.tasks;
-        self.places.clear();
-        for (index, task) in self.tasks.iter().enumerate() {
-            self.places.entry(task.key.clone()).or_default().push(index);
-        }
-        for (index, fault) in &plan.faults {
+        let faults = self.rebuild();
+        for (index, fault) in &faults {
             let task = &mut self.tasks[*index];
             task.status = ResultCode::SyncFailed;
+            task.state = OperationPhase::default();
             task.message.clone_from(fault);
             self.results.put(task);
         }
-        if !plan.faults.is_empty() {
-            let reasons: BTreeSet<String> = plan.faults.into_iter().map(|(_, fault)| fault).collect();
-            return Some(message::not_valid(&reasons));
-        }
-        for task in &mut self.tasks {
+        let reasons: BTreeSet<String> = faults.into_iter().map(|(_, fault)| fault).collect();
+        (!reasons.is_empty()).then(|| message::not_valid(&reasons))
+    }
+
+    /// Builds the tasks anew, with what is known of them; what must not be carried out is told.
+    fn rebuild(&mut self) -> Vec<(usize, String)> {
+        let plan = plan::build(&self.world, &self.request, &self.since);
+        self.tasks = plan.tasks;
+        self.places.clear();
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            self.places.entry(task.key.clone()).or_default().push(index);
             self.results.restore(task);
         }
         self.adopt();
-        None
+        plan.faults
     }
 
     /// Whether anything was done yet; the destination's namespace comes before that.

@@ -8,6 +8,7 @@ use baton_api::names::{baton, resource};
 use baton_api::object::{KindInfo, Object, ResourceKey, annotations_mut};
 use serde_json::{Value, json};
 
+use crate::engine::not_served;
 use crate::hooks;
 use crate::observation::Observation;
 use crate::options::Options;
@@ -205,15 +206,6 @@ impl Builder<'_, '_> {
             Ok(Some(kind)) => (self.world.permitted)(task.object(), &kind).err(),
         }
     }
-}
-
-fn not_served(task: &Task) -> String {
-    let ResourceKey { group, kind, name, .. } = &task.key;
-    format!(
-        "The Kubernetes API could not find {group}/{kind} for requested resource {}/{name}. Make sure the \"{kind}\" CRD is \
-         installed on the destination cluster.",
-        task.namespace
-    )
 }
 
 /// Kinds of one step, each asked for once.

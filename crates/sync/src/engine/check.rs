@@ -44,7 +44,11 @@ impl Engine<'_> {
         }
         let asked = self.which(|task| {
             let unchanged = task.live.is_some() && !task.modified && !task.is_hook();
-            !task.is_prune() && !task.skip_dry_run && (dry_run || !unchanged) && !self.is_left_alone(task)
+            task.is_pending()
+                && !task.is_prune()
+                && !task.skip_dry_run
+                && (dry_run || !unchanged)
+                && !self.is_left_alone(task)
         });
         let asked: Vec<usize> = asked.into_iter().filter(|index| Some(*index) != but).collect();
         let shut = self.is_shut();

@@ -89,7 +89,8 @@ impl Engine<'_> {
     }
 
     fn fail(&mut self, index: usize, message: &str) {
-        self.set(index, ResultCode::SyncFailed, OperationPhase::Failed, message);
+        let message = message::with_hint(message, &self.tasks[index]);
+        self.set(index, ResultCode::SyncFailed, OperationPhase::Failed, &message);
     }
 
     fn checked(&mut self, index: usize, outcome: Outcome) {
@@ -141,9 +142,7 @@ impl Engine<'_> {
             Outcome::NeedsApproval => {
                 self.denied.insert(key);
             }
-            Outcome::Changed => {
-                self.looked.remove(&key);
-            }
+            Outcome::Changed => {}
             Outcome::Failed { message } => self.fail(index, &message),
             Outcome::Gone | Outcome::Terminating | Outcome::Done | Outcome::Found(_) => {
                 self.fail(index, "applying the object had no outcome");

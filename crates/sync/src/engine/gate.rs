@@ -59,7 +59,8 @@ impl Engine<'_> {
         let mut inside = (self.world.guarded_in_namespace)(live.name());
         inside.retain(|(_, object)| {
             // This Application's word does not count for what belongs to another.
-            let ours = self.world.settings.tracking.manages(object, self.world.instance);
+            let owner = self.world.settings.tracking.owner_of(object);
+            let ours = owner.as_deref() == Some(self.world.instance);
             let by_us = ours && approval::by_application(&approvals);
             !by_us && !approval::by_object(object, None, &approvals)
         });
@@ -89,7 +90,7 @@ impl Engine<'_> {
         let own = Options::of(&target);
         Apply {
             live: task.live.clone(),
-            dry_run,
+            dry_run: dry_run || self.request.sync.dry_run,
             validate: !self.request.has("Validate=false") && !own.has("Validate=false"),
             replace: self.replaces(task),
             force: self.forces(task),

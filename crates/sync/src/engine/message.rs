@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use baton_api::object::ResourceKey;
+
 use crate::task::Task;
 
 pub(super) const BUSY: &str = "one or more tasks are running";
@@ -50,6 +52,30 @@ pub(super) fn waiting(tasks: &[&Task], for_deletion: bool) -> String {
         1 => named,
         count => format!("{named} and {} more {kind}", count - 1),
     }
+}
+
+/// An error of the API, with what may help where its words do not.
+pub(super) fn with_hint(error: &str, task: &Task) -> String {
+    if error.contains("the server could not find the requested resource") {
+        return not_served(task);
+    }
+    if error.contains("metadata.annotations: Too long") {
+        return format!(
+            "{error}. The object is too large for client-side apply, which keeps a copy of it in an annotation; \
+             ServerSideApply=true needs none."
+        );
+    }
+    error.to_owned()
+}
+
+/// That the kind of a task is not served.
+pub(crate) fn not_served(task: &Task) -> String {
+    let ResourceKey { group, kind, name, .. } = &task.key;
+    format!(
+        "The Kubernetes API could not find {group}/{kind} for requested resource {}/{name}. Make sure the \"{kind}\" CRD is \
+         installed on the destination cluster.",
+        task.namespace
+    )
 }
 
 pub(super) fn missing(task: &Task) -> String {

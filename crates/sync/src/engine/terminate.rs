@@ -24,8 +24,8 @@ pub(super) enum Part {
 
 impl Engine<'_> {
     pub(super) fn begin_terminate(&mut self) -> Turn {
-        // What must not be carried out has no hook that runs.
-        self.build();
+        // What must not be carried out any more may run nevertheless, and is stopped as well.
+        self.rebuild();
         Turn::Go(Stage::TakeDown(Part::Look))
     }
 

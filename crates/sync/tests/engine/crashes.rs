@@ -33,6 +33,7 @@ fn scenarios() -> Vec<Scenario> {
         Scenario { name: "failure", world: failure, hooks: &[("pre", 1), ("sorry", 1)], guarded: &[] },
         Scenario { name: "one hook in two phases", world: twice, hooks: &[("job", 2)], guarded: &[] },
         Scenario { name: "creation anew", world: anew, hooks: &[], guarded: &["c", "plain"] },
+        Scenario { name: "dry run", world: dry_run, hooks: &[("pre", 0)], guarded: &["g1", "plain"] },
         Scenario { name: "termination", world: terminated, hooks: &[("pre", 1)], guarded: &["g1"] },
     ]
 }
@@ -83,6 +84,12 @@ fn anew() -> World {
     World::new(vec![wanted])
         .with_live(with_options(object("ConfigMap", "c"), options))
         .with_live(in_wave(object("Deployment", "plain"), -1))
+}
+
+fn dry_run() -> World {
+    let mut world = prunes();
+    world.sync().dry_run = true;
+    world
 }
 
 fn terminated() -> World {

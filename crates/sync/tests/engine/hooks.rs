@@ -234,3 +234,54 @@ fn a_lagging_cache_does_not_pass_an_old_hook_off_as_the_new_one() {
     world.cached = Some(old);
     assert_eq!(world.pass(), waits("waiting for completion of hook batch/Job/job"));
 }
+
+#[test]
+fn an_operation_that_begins_in_the_same_second_runs_hooks_again() {
+    let mut world = World::new(vec![annotated(object("ConfigMap", "c"), resource::HOOK, "PreSync")]);
+    assert_eq!(world.pass(), succeeded("no more tasks"));
+    world.ask(world.state.operation.sync.clone().expect("a sync"));
+    assert_eq!(world.pass(), succeeded("no more tasks"));
+    assert_eq!(world.told(), ["c", "-c", "c"]);
+}
+
+#[test]
+fn an_old_hook_that_the_cache_does_not_show_is_not_taken_for_the_new_one() {
+    let mut world = World::new(vec![hook("job", "PreSync")]).with_live(hook("job", "PreSync"));
+    world.hidden.insert("job".to_owned());
+    assert_eq!(world.pass(), waits("waiting for deletion of hook batch/Job/job"));
+    world.tick();
+    assert_eq!(world.pass(), waits("waiting for completion of hook batch/Job/job"));
+    assert_eq!(world.told(), ["-job", "job"]);
+}
+
+#[test]
+fn termination_does_not_delete_what_is_being_deleted() {
+    let mut world = World::new(vec![hook("before", "PreSync")]);
+    world.pass();
+    world.edit("before", |live| live["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:00:05Z"));
+    world.state.phase = OperationPhase::Terminating;
+    assert_eq!(world.pass(), failed("Operation terminated"));
+    assert_eq!(world.told(), ["before"]);
+    assert!(world.named("before").is_none(), "nothing held it any more");
+}
+
+#[test]
+fn termination_stops_hooks_of_a_sync_that_is_no_longer_valid() {
+    let mut world = World::new(vec![hook("before", "PreSync")]);
+    world.pass();
+    world.forbidden.insert("Job".to_owned());
+    world.state.phase = OperationPhase::Terminating;
+    assert_eq!(world.pass(), failed("Operation terminated"));
+    assert!(!world.has("before"));
+}
+
+#[test]
+fn termination_says_when_it_could_not_stop_a_hook() {
+    let mut world = World::new(vec![hook("before", "PreSync")]);
+    world.pass();
+    world.undeletable.insert("before".to_owned());
+    world.state.phase = OperationPhase::Terminating;
+    let message = "Operation termination had errors".to_owned();
+    assert_eq!(world.pass(), Pass::Ended { phase: OperationPhase::Error, message });
+    assert_eq!(world.results(), ["before Synced Failed Failed to delete: not allowed"]);
+}

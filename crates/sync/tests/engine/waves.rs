@@ -146,3 +146,28 @@ fn a_skipped_object_is_left_out() {
 fn nothing_to_do_is_success() {
     assert_eq!(World::new(vec![]).pass(), succeeded("no more tasks"));
 }
+
+#[test]
+fn health_counts_as_it_is_after_the_pause() {
+    let mut changed = in_wave(object("Deployment", "one"), 1);
+    changed["spec"] = json!({"replicas": 2});
+    let mut world = World::new(vec![changed, in_wave(object("ConfigMap", "two"), 2)])
+        .with_live(in_wave(object("Deployment", "one"), 1));
+    // Its controller takes notice of the change only after it was applied.
+    world.reactions.insert("one".to_owned(), HealthCode::Progressing);
+    assert_eq!(world.pass(), waits("waiting for healthy state of apps/Deployment/one"));
+    assert!(!world.has("two"));
+}
+
+#[test]
+fn errors_of_the_api_that_do_not_help_are_explained() {
+    for (error, told) in [
+        ("the server could not find the requested resource", "Make sure the \"ConfigMap\" CRD is installed"),
+        ("metadata.annotations: Too long: must have at most 262144 bytes", "ServerSideApply=true needs none"),
+    ] {
+        let mut world = World::new(vec![object("ConfigMap", "c")]);
+        world.refused.insert("c".to_owned(), error.to_owned());
+        world.pass();
+        assert!(world.results()[0].contains(told), "{:?}", world.results());
+    }
+}

@@ -80,6 +80,10 @@ pub(crate) struct World {
     pub(crate) lag: usize,
     /// What the cache shows of one object, whatever it is.
     pub(crate) cached: Option<Value>,
+    /// Names of objects the cache does not show.
+    pub(crate) hidden: BTreeSet<String>,
+    /// Health that objects of a name come to during a pause.
+    pub(crate) reactions: BTreeMap<String, HealthCode>,
     /// Whether a check fails for objects whose namespace is not there.
     pub(crate) check_namespaces: bool,
     /// Pauses that were asked for.
@@ -119,6 +123,8 @@ impl World {
             crash_after: None,
             lag: 0,
             cached: None,
+            hidden: BTreeSet::new(),
+            reactions: BTreeMap::new(),
             check_namespaces: false,
             pauses: 0,
             performed: Vec::new(),
@@ -246,7 +252,12 @@ impl World {
                         engine.record(action.id, outcome);
                     }
                 }
-                Next::Pause(_) => self.pauses += 1,
+                Next::Pause(_) => {
+                    self.pauses += 1;
+                    for (name, health) in self.reactions.clone() {
+                        self.edit(&name, |live| live["status"]["health"] = json!(health.as_str()));
+                    }
+                }
                 Next::Wait { message, approvals } => {
                     return match self.save(engine.results()) {
                         Some(()) => Pass::Waits { message, approvals },
@@ -356,6 +367,7 @@ impl World {
         if let Some(cached) = &self.cached {
             seen.insert(self.key_of(cached), Arc::new(cached.clone()));
         }
+        seen.retain(|key, _| !self.hidden.contains(&key.name));
         seen
     }
 
