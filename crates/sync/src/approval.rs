@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::hooks;
 use crate::options::{self, Defaults, Options, Removal};
 use ownership::Writer;
 
@@ -139,6 +140,23 @@ pub fn by_object(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>
     matches!(writer, Some(Writer::Person { time: Some(time), .. }) if approvals.holds(time))
 }
 
+/// Of the guarded objects inside a namespace that is to be deleted, those whose deletion is not approved.
+///
+/// The Application's own word counts for its own objects only; what belongs to another needs a word of its own. Hooks
+/// need none.
+pub fn unapproved_inside(
+    inside: &[(ResourceKey, Arc<Value>)],
+    is_own: impl Fn(&Value) -> bool,
+    approvals: &Approvals<'_>,
+) -> Vec<ResourceKey> {
+    let by_application = by_application(approvals);
+    let missing = inside.iter().filter(|(_, object)| {
+        let agreed = by_application && is_own(object);
+        !hooks::is_hook(object) && !agreed && !by_object(object, None, approvals)
+    });
+    missing.map(|(key, _)| key.clone()).collect()
+}
+
 /// Whether a resource may be deleted at a person's request, outside of any operation; else what still needs approval.
 ///
 /// `inside` are the guarded objects of the namespace that is to be deleted. Approvals of the last quarter of an hour
@@ -154,11 +172,10 @@ pub fn delete_of_resource(
 ) -> Result<(), Vec<ResourceKey>> {
     let since = now.checked_sub(ALONE).unwrap_or(Timestamp::MIN);
     let approvals = Approvals { application: owner, since, now };
-    let own = guarded(Some(live), None, &spec_defaults(owner)) && !by_object(live, None, &approvals);
+    let asks = guarded(Some(live), None, &spec_defaults(owner)) && !hooks::is_hook(live);
+    let own = asks && !by_object(live, None, &approvals);
     let mut missing: Vec<ResourceKey> = own.then(|| live.key()).into_iter().collect();
-    missing.extend(
-        inside.iter().filter(|(_, object)| !by_object(object, None, &approvals)).map(|(key, _)| key.clone()),
-    );
+    missing.extend(unapproved_inside(inside, |_| false, &approvals));
     if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
 

@@ -96,11 +96,13 @@ impl Engine<'_> {
     }
 
     /// Whether an object is as wanted and only what is not is to be applied.
+    ///
+    /// What this operation made so, without coming to note it, is applied again: only then is its health waited for.
     pub(super) fn is_left_alone(&self, task: &Task) -> bool {
         self.request.has("ApplyOutOfSyncOnly=true")
             && !task.is_hook()
             && !task.modified
             && task.target.is_some()
-            && task.live.is_some()
+            && task.live.as_deref().is_some_and(|live| !self.was_written(live))
     }
 }

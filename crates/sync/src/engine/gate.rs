@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use baton_api::names::FIELD_MANAGER;
 use baton_api::names::application::CLIENT_SIDE_APPLY_MIGRATION_MANAGER;
 use baton_api::object::{Object, ResourceKey};
 use jiff::Timestamp;
@@ -55,16 +56,12 @@ impl Engine<'_> {
         if !is_namespace(live) {
             return Vec::new();
         }
-        let approvals = self.approvals();
-        let mut inside = (self.world.guarded_in_namespace)(live.name());
-        inside.retain(|(_, object)| {
-            // This Application's word does not count for what belongs to another.
+        let is_own = |object: &Value| {
             let owner = self.world.settings.tracking.owner_of(object);
-            let ours = owner.as_deref() == Some(self.world.instance);
-            let by_us = ours && approval::by_application(&approvals);
-            !by_us && !approval::by_object(object, None, &approvals)
-        });
-        inside.into_iter().map(|(key, _)| key).collect()
+            owner.as_deref() == Some(self.world.instance)
+        };
+        let inside = (self.world.guarded_in_namespace)(live.name());
+        approval::unapproved_inside(&inside, is_own, &self.approvals())
     }
 
     /// Whether an object must not be deleted on the way to being applied.
@@ -115,12 +112,24 @@ impl Engine<'_> {
         (self.request.force() || says(task, "Force=true"))
             && !is_namespace(object)
             && !is_crd(object)
-            && !task.live.as_deref().is_some_and(|live| self.is_ours(live))
+            && !task.live.as_deref().is_some_and(|live| self.was_created(live))
     }
 
-    fn is_ours(&self, live: &Value) -> bool {
-        let created: Option<Timestamp> = live.metadata("creationTimestamp").parse().ok();
-        created.is_some_and(|created| created.as_second() >= self.request.started_at.as_second())
+    /// Whether an object was created since the operation began.
+    fn was_created(&self, live: &Value) -> bool {
+        self.is_since(live.metadata("creationTimestamp"))
+    }
+
+    /// Whether an object was created since the operation began, or written by us.
+    pub(super) fn was_written(&self, live: &Value) -> bool {
+        let entries = live["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut ours = entries.iter().filter(|entry| entry["manager"] == FIELD_MANAGER);
+        self.was_created(live) || ours.any(|entry| self.is_since(entry["time"].as_str().unwrap_or_default()))
+    }
+
+    fn is_since(&self, time: &str) -> bool {
+        let time: Option<Timestamp> = time.parse().ok();
+        time.is_some_and(|time| time.as_second() >= self.request.started_at.as_second())
     }
 
     fn server_side(&self, own: &Options<'_>) -> ServerSide {

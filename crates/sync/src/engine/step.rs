@@ -41,7 +41,10 @@ impl Engine<'_> {
     fn await_running(&mut self) -> Option<Turn> {
         let (first, last) = (self.tasks.first()?, self.tasks.last()?);
         let several = first.wave != last.wave || first.phase != last.phase;
-        let running = self.which(|task| task.is_running() && (several || task.is_hook()));
+        let over = self.is_over();
+        let running = self.which(|task| {
+            task.is_running() && (task.is_hook() || several && !over.is_some_and(|last| same(task, last)))
+        });
         if running.is_empty() {
             return None;
         }
@@ -59,13 +62,26 @@ impl Engine<'_> {
         Some(self.wait(self.waiting(&running, false), Vec::new()))
     }
 
+    /// A task of the last wave, where that is all carried out and its resources need not become healthy.
+    ///
+    /// A sync ends with that; only one that was stopped right then comes here.
+    fn is_over(&self) -> Option<&Task> {
+        let mut part = self
+            .tasks
+            .iter()
+            .filter(|task| !(is_sync_fail(task) || task.is_pending() && self.is_left_alone(task)));
+        let last = part.clone().next_back()?;
+        let unfinished = part
+            .any(|task| task.is_pending() || task.is_unsuccessful() || (task.is_hook() && same(task, last)));
+        (!unfinished).then_some(last)
+    }
+
     fn next_wave(&mut self) -> Turn {
         let pending =
             self.which(|task| task.is_pending() && !is_sync_fail(task) && !self.is_left_alone(task));
         let Some((&first, &last)) = pending.first().zip(pending.last()) else {
             return self.succeed(message::NO_MORE);
         };
-        let same = |a: &Task, b: &Task| a.phase == b.phase && a.wave == b.wave;
         let tasks: Vec<usize> =
             pending.iter().copied().filter(|index| same(&self.tasks[*index], &self.tasks[first])).collect();
         let is_last = same(&self.tasks[first], &self.tasks[last]);
@@ -116,6 +132,11 @@ impl Engine<'_> {
         let tasks: Vec<&Task> = tasks.iter().map(|index| &self.tasks[*index]).collect();
         message::waiting(&tasks, for_deletion)
     }
+}
+
+/// Whether two tasks are of one wave.
+fn same(a: &Task, b: &Task) -> bool {
+    a.phase == b.phase && a.wave == b.wave
 }
 
 /// Whether a task runs only after a failure.

@@ -5,6 +5,7 @@
 mod world;
 
 mod approvals;
+mod chance;
 mod crashes;
 mod failures;
 mod hooks;

@@ -85,6 +85,8 @@ fn when(task: &Task) -> (i8, i64) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn the_order_does_not_depend_on_where_tasks_came_from(
         (things, shuffled) in prop::collection::vec(thing(), 0..24).prop_map(|things| tasks(&things))

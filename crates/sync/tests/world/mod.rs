@@ -432,6 +432,9 @@ impl World {
 
     fn apply(&mut self, apply: &Apply) -> Outcome {
         let key = self.key_of(&apply.object);
+        if !apply.object["metadata"].is_object() || key.name.is_empty() {
+            return Outcome::Failed { message: "the object is none".to_owned() };
+        }
         if let Some(message) = self.refused.get(&key.name) {
             return Outcome::Failed { message: message.clone() };
         }
@@ -450,7 +453,10 @@ impl World {
         if apply.create_only {
             return Outcome::Exists(live);
         }
-        let recreate = self.immutable.contains(&key.name) || (apply.replace && apply.force);
+        let mut merged = Value::clone(&live);
+        merge(&mut merged, &apply.object);
+        let changes = merged != *live;
+        let recreate = (changes && self.immutable.contains(&key.name)) || (apply.replace && apply.force);
         if recreate {
             if !apply.force {
                 return Outcome::Failed { message: "field is immutable".to_owned() };
@@ -463,9 +469,7 @@ impl World {
             self.history.push(Event::Removed(key.clone()));
             return self.apply(&Apply { force: false, ..apply.clone() });
         }
-        let mut merged = Value::clone(&live);
-        merge(&mut merged, &apply.object);
-        if merged == *live {
+        if !changes {
             return Outcome::Applied { message: format!("{named} unchanged"), object: live };
         }
         let object = self.put(merged);
