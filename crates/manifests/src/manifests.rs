@@ -165,7 +165,9 @@ impl Inner {
             let version = self.charts.resolve(self.wanted(source, &access), revision, request.fresh).await?;
             return Ok(Resolved { source, at: At::Version { access, version } });
         }
-        let commit = self.repositories.resolve(url, &access, revision, request.fresh).await?;
+        let prefix = &source.tag_prefix;
+        let resolved = self.repositories.resolve_tagged(url, &access, revision, prefix, request.fresh);
+        let commit = resolved.await?;
         Ok(Resolved { source, at: At::Commit(Location { url: url.clone(), access, commit }) })
     }
 

@@ -73,13 +73,18 @@ impl<'a> Distant<'a> {
         Distant { inner, remote, access, cache, slot, store, repository }
     }
 
-    pub(crate) async fn resolve(&self, revision: &str, fresh: bool) -> Result<Commit, SourceError> {
+    pub(crate) async fn resolve(
+        &self,
+        revision: &str,
+        tag_prefix: &str,
+        fresh: bool,
+    ) -> Result<Commit, SourceError> {
         let asked = self.inner.listings.number();
         let references = self.references(fresh.then_some(asked)).await?;
-        let resolved = match references.resolve(&self.repository, revision) {
+        let resolved = match references.resolve(&self.repository, revision, tag_prefix) {
             // What a remembered listing does not have may have come since.
             Err(SourceError::NotFound { .. }) if !fresh => {
-                self.references(Some(asked)).await?.resolve(&self.repository, revision)?
+                self.references(Some(asked)).await?.resolve(&self.repository, revision, tag_prefix)?
             }
             other => other?,
         };

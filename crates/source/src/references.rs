@@ -95,17 +95,25 @@ impl References {
     /// reference of that name; else digits name a commit.
     ///
     /// A tag comes before a branch of the same name, as git has it (Argo CD takes either, by chance).
-    pub(crate) fn resolve(&self, repository: &str, revision: &str) -> Result<Resolved, SourceError> {
+    ///
+    /// Where a prefix of tags is stated, a range looks only at tags that carry it, and at what follows it in them.
+    pub(crate) fn resolve(
+        &self,
+        repository: &str,
+        revision: &str,
+        tag_prefix: &str,
+    ) -> Result<Resolved, SourceError> {
         let revision = if revision.is_empty() { "HEAD" } else { revision };
         let range = is_constraint(revision).then(|| Constraint::parse(revision).ok()).flatten();
-        let tags = || self.0.keys().filter_map(|name| name.strip_prefix("refs/tags/"));
+        let named = |name| str::strip_prefix(name, "refs/tags/")?.strip_prefix(tag_prefix);
+        let tags = || self.0.keys().filter_map(|name| named(name));
         let highest = range.as_ref().and_then(|range| range.highest(tags()));
         let by_name = || {
             ["", "refs/tags/", "refs/heads/", "refs/", "refs/remotes/"]
                 .into_iter()
                 .find_map(|place| self.0.get(format!("{place}{revision}").as_str()))
         };
-        let tagged = highest.and_then(|tag| self.0.get(format!("refs/tags/{tag}").as_str()));
+        let tagged = highest.and_then(|tag| self.0.get(format!("refs/tags/{tag_prefix}{tag}").as_str()));
         if let Some(commit) = tagged.or_else(by_name) {
             return Ok(Resolved::Commit(*commit));
         }
@@ -181,7 +189,7 @@ mod tests {
 
     #[test]
     fn revisions_name_what_argo_cd_says_they_name() {
-        let of = |revision: &str| match references().resolve("r", revision) {
+        let of = |revision: &str| match references().resolve("r", revision, "") {
             Ok(Resolved::Commit(commit)) => commit.as_str()[..1].to_owned(),
             Ok(Resolved::Abbreviated(text)) => format!("~{text}"),
             Err(_) => "none".to_owned(),
@@ -219,8 +227,8 @@ mod tests {
     fn a_range_without_tags_still_names_a_branch() {
         let only = format!("{}\trefs/heads/1.x\n", digits('3'));
         let references = References::read(&mut only.as_bytes(), 10).expect("a reference");
-        assert!(matches!(references.resolve("r", "1.x"), Ok(Resolved::Commit(_))));
-        let fault = references.resolve("https://x.org/a", "2.x").expect_err("no such tag").to_string();
+        assert!(matches!(references.resolve("r", "1.x", ""), Ok(Resolved::Commit(_))));
+        let fault = references.resolve("https://x.org/a", "2.x", "").expect_err("no such tag").to_string();
         assert!(fault.contains("https://x.org/a") && fault.contains("2.x"), "{fault}");
     }
 

@@ -85,6 +85,22 @@ impl Repositories {
         revision: &str,
         fresh: bool,
     ) -> Result<Commit, SourceError> {
+        self.resolve_tagged(url, access, revision, "", fresh).await
+    }
+
+    /// The commit a revision names, like [`Repositories::resolve`]; of tags a version range looks only at those that
+    /// begin with `tag_prefix`, and at what follows it.
+    ///
+    /// # Errors
+    /// As for [`Repositories::resolve`].
+    pub async fn resolve_tagged(
+        &self,
+        url: &str,
+        access: &Access,
+        revision: &str,
+        tag_prefix: &str,
+        fresh: bool,
+    ) -> Result<Commit, SourceError> {
         let inner = &*self.0;
         let location = inner.locate(url)?;
         let repository = location.display();
@@ -94,10 +110,10 @@ impl Repositories {
         match location {
             Location::Directory { path, .. } => inner.snapshot(&repository, &path).await,
             Location::Local { path, .. } => {
-                inner.resolve_local(&repository, &Store::local(&path), &path, revision).await
+                inner.resolve_local(&repository, &Store::local(&path), &path, (revision, tag_prefix)).await
             }
             Location::Remote(remote) => {
-                Distant::open(inner, remote, access).await?.resolve(revision, fresh).await
+                Distant::open(inner, remote, access).await?.resolve(revision, tag_prefix, fresh).await
             }
         }
     }
@@ -262,7 +278,7 @@ impl Inner {
         repository: &str,
         store: &Store,
         path: &Path,
-        revision: &str,
+        (revision, tag_prefix): (&str, &str),
     ) -> Result<Commit, SourceError> {
         let limits = &self.settings.limits;
         let references = match store.references(&self.runner, limits).await {
@@ -271,7 +287,7 @@ impl Inner {
             Err(Failure::Exit(complaint)) if complaint.trim().is_empty() => References::default(),
             Err(failure) => return Err(explain_local(repository, path, failure)),
         };
-        match references.resolve(repository, revision)? {
+        match references.resolve(repository, revision, tag_prefix)? {
             Resolved::Commit(commit) => Ok(commit),
             Resolved::Abbreviated(digits) => {
                 let found = store.abbreviated(&self.runner, limits, &digits).await;

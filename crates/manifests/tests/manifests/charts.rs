@@ -20,11 +20,14 @@ use tokio::net::TcpListener;
 use crate::helm::StandIn;
 use crate::support::{Repo, World, names, source};
 
+/// A path, and who asked for it.
+type Asked = (String, Option<String>);
+
 /// A server of files that writes down what is asked of it.
 #[derive(Clone, Default)]
 struct Server {
     files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-    asked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
@@ -40,7 +43,7 @@ impl Server {
         self.files.lock().expect("unpoisoned").insert(path.to_owned(), content.into());
     }
 
-    fn asked(&self) -> Vec<(String, Option<String>)> {
+    fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("unpoisoned").clone()
     }
 }

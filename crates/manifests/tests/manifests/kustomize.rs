@@ -32,7 +32,7 @@ fn fleet() -> Repo {
 }
 
 /// Whether the installed `kubectl` knows components, replicas and patches.
-fn is_recent() -> bool {
+pub(crate) fn is_recent() -> bool {
     let output =
         Command::new("kubectl").args(["version", "--client", "-o", "json"]).output().expect("kubectl runs");
     let version: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -204,4 +204,23 @@ async fn a_tool_sees_nothing_of_our_environment_and_only_the_files_it_needs() {
     assert!(seen.contains("ARGOCD_APP_NAME=shop"), "{seen}");
     assert!(seen.contains("repository/base/web.yaml"), "{seen}");
     assert!(!seen.contains("unrelated"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_tool_whose_source_needs_no_network_has_none() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let place = tempfile::tempdir().expect("a directory");
+    let reached = place.path().join("reached");
+    let script = format!(
+        "bash -c 'echo x > /dev/tcp/127.0.0.1/{port}' && touch {}\necho 'kind: A'",
+        reached.display()
+    );
+    let curious = crate::support::program(place.path(), "curious", &script);
+    let repo = fleet();
+    let world = World::with(&[(URL, &repo)], |settings| settings.kustomize = Some(curious));
+    world.render(&[source(json!({"path": "base"}))]).await.expect("rendered");
+    // Some machines do not let us take it away; there the inspection of the source must do.
+    let can_isolate = Command::new("unshare").args(["--map-root-user", "--net", "true"]).status();
+    assert_eq!(reached.exists(), !can_isolate.is_ok_and(|status| status.success()));
 }

@@ -1,5 +1,6 @@
 //! Sources of every type, rendered from real repositories.
 
+mod argo;
 mod charts;
 mod directory;
 mod helm;

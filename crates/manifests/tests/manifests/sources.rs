@@ -33,6 +33,27 @@ async fn sources_are_rendered_in_order_each_at_its_revision() {
 }
 
 #[tokio::test]
+async fn a_range_looks_at_tags_of_the_prefix_only() {
+    let repo = Repo::new();
+    for (name, tag) in
+        [("one", "shop/1.0.0"), ("two", "shop/1.1.0"), ("three", "2.0.0"), ("four", "bank/1.9.0")]
+    {
+        repo.write("a.yaml", config_map(name));
+        repo.commit();
+        repo.git(&["tag", tag]);
+    }
+    let world = World::new(&repo);
+    for (prefix, range, name) in
+        [("shop/", "1.x", "two"), ("shop/", "1.0.*", "one"), ("bank/", "*", "four"), ("", "*", "three")]
+    {
+        let names = world.names(json!({"path": ".", "tagPrefix": prefix, "targetRevision": range})).await;
+        assert_eq!(names, Ok(vec![name.to_owned()]), "{prefix} {range}");
+    }
+    let message = world.names(json!({"path": ".", "tagPrefix": "shop/", "targetRevision": "3.x"})).await;
+    assert!(message.expect_err("no such version").contains("none of its 2 tags is within that range"));
+}
+
+#[tokio::test]
 async fn an_error_names_the_source_it_is_about() {
     let repo = Repo::with(&[("a.yaml", &config_map("a"))]);
     let world = World::new(&repo);
