@@ -84,8 +84,8 @@ async fn a_takeover_fails_where_the_object_has_changed() {
     let world = World::new().await;
     let live = world.create_as("kubectl-client-side-apply", &config_map()).await;
     let patch = takeover(&live, &TAKEN_OVER).expect("fields to take over");
-    assert_eq!(patch[1]["value"], live["metadata"]["resourceVersion"]);
-    assert_eq!(patch[1]["path"], "/metadata/resourceVersion");
+    world.patch_as("another", &config_map(), MERGE, &json!({"data": {"a": "9"}})).await;
+    assert_eq!(world.refusal(OURS, &config_map(), &patch).await, 409);
 }
 
 #[tokio::test]

@@ -139,11 +139,24 @@ impl World {
         }
     }
 
+    /// The code of the refusal of a JSON patch.
+    pub(crate) async fn refusal(&self, manager: &str, object: &Value, patch: &Value) -> u16 {
+        let path = format!("{}?fieldManager={manager}", self.path(object));
+        match self.send("PATCH", &path, JSON_PATCH, patch).await {
+            Err(kube::Error::Api(status)) => status.code,
+            other => panic!("PATCH {path}: {other:?}"),
+        }
+    }
+
     async fn call(&self, method: &str, path: &str, kind: &str, body: &Value) -> Value {
+        let answer = self.send(method, path, kind, body).await;
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    async fn send(&self, method: &str, path: &str, kind: &str, body: &Value) -> Result<Value, kube::Error> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = Request::builder().method(method).uri(path).header("content-type", kind).body(body);
-        let answer = self.client.request::<Value>(request.expect("a request")).await;
-        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        self.client.request::<Value>(request.expect("a request")).await
     }
 }
 
