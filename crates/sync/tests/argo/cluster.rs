@@ -200,7 +200,9 @@ impl Cluster {
             text.push_str(" force");
         }
         let unserved = self.kind(object.api_version(), object.kind()).is_none();
-        let failure = self.failure("apply", &key, apply.dry_run).or_else(|| {
+        let creation =
+            self.failure("create", &key, false).filter(|_| apply.create_only).map(|why| internal(&why));
+        let failure = self.failure("apply", &key, apply.dry_run).or(creation).or_else(|| {
             let (kind, version) = (object.kind(), object.api_version());
             unserved.then(|| format!("no matches for kind \"{kind}\" in version \"{version}\""))
         });

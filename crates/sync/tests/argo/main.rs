@@ -2,7 +2,11 @@
 
 mod cluster;
 mod decisions;
+mod deletions;
 mod kinds;
 mod objects;
+mod operations;
+mod play;
+mod rows;
 mod stories;
 mod table;
