@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::app_health::{self, AppHealth};
 use crate::approval::{self, Approvals, Purpose};
 use crate::conditions::{COMPARISON_ERROR, Finding};
-use crate::deletion;
+use crate::deletion::Guard;
 use crate::hooks;
 use crate::observation::HealthOf;
 use crate::options::items;
@@ -63,13 +63,14 @@ pub struct Found {
 pub fn judge(comparison: &Comparison<'_>) -> Found {
     let AppHealth { whole, parts, error } =
         app_health::aggregate(comparison.application, comparison.pairs, comparison.health);
+    let guard = Guard::of(comparison.application);
     let mut sync = SyncCode::Synced;
     let mut resources = Vec::with_capacity(comparison.pairs.len());
     for (pair, health) in comparison.pairs.iter().zip(parts) {
         let Some(object) = pair.live.as_deref().or(pair.target.as_deref()) else {
             continue;
         };
-        let mut row = row(comparison, pair, object);
+        let mut row = row(comparison, &guard, pair, object);
         if row.status == SyncCode::OutOfSync && !is_tolerated(pair, object) {
             sync = SyncCode::OutOfSync;
         }
@@ -100,7 +101,7 @@ pub fn judge(comparison: &Comparison<'_>) -> Found {
 }
 
 /// A row without health. What is not permitted or could not be read is the caller's business.
-fn row(comparison: &Comparison<'_>, pair: &Pair, object: &Value) -> ResourceStatus {
+fn row(comparison: &Comparison<'_>, guard: &Guard<'_>, pair: &Pair, object: &Value) -> ResourceStatus {
     let (target, live) = (pair.target.as_deref(), pair.live.as_deref());
     let own = comparison.tracking.refers_to_itself(live, target);
     let hook = hooks::is_hook(object);
@@ -121,7 +122,7 @@ fn row(comparison: &Comparison<'_>, pair: &Pair, object: &Value) -> ResourceStat
         requires_deletion_confirmation: approval::guarded(live, target, &defaults),
         requires_deletion_approval: live.is_some_and(|live| {
             (pending_prune && awaits_prune_approval(comparison, live))
-                || deletion::awaits_approval(comparison.application, live, comparison.now)
+                || guard.awaits_approval(live, comparison.now)
         }),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use baton_api::Application;
-use baton_api::application_status::{ResourceStatus, ResultCode};
+use baton_api::application_status::ResultCode;
+use baton_api::names::GROUP;
 use baton_api::names::resource::HELM_RESOURCE_POLICY;
 use baton_api::object::{Object, ResourceKey};
 use jiff::{SignedDuration, Timestamp};
@@ -17,7 +18,7 @@ use crate::approval::{self, Approvals, Purpose};
 use crate::conditions::{DELETION_APPROVAL_REQUIRED_INFO, Finding};
 use crate::hooks;
 use crate::kind_order;
-use crate::options::{self, Options, Removal, items};
+use crate::options::{self, Defaults, Options, Removal, items};
 use crate::tracking::is_crd;
 use crate::wave;
 
@@ -105,13 +106,20 @@ pub(super) fn decide(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -
     // No operation runs, so nobody waits for the outcome of a hook that is still held.
     let mut verbs: Vec<Verb> =
         goes.iter().filter(|live| hooks::is_held(live)).map(|live| release(live)).collect();
-    let place = |live: &Value| (wave::of(live), kind_order::rank(live.kind()));
+    let place = |live: &Value| (wave::of(live), rank(live));
+    let guard = Guard::of(application);
     let highest = goes.iter().map(|live| place(live)).max();
     let now: Vec<&Arc<Value>> = goes.iter().copied().filter(|live| Some(place(live)) == highest).collect();
     verbs.extend(
-        now.iter().filter(|live| live.deletion_timestamp().is_none()).map(|live| delete(observation, live)),
+        now.iter().filter(|live| live.deletion_timestamp().is_none()).map(|live| delete(&guard, live)),
     );
     Decision { verbs, kept, ..Decision::waits(waiting(&now)) }
+}
+
+/// The place of an object inside its wave. A project outlives the Applications beside it, whose deletion it rules.
+fn rank(live: &Value) -> (usize, bool) {
+    let is_project = live.group() == GROUP && live.kind() == "AppProject";
+    (kind_order::rank(live.kind()), !is_project)
 }
 
 /// What is waited for, and which finalizers hold it.
@@ -135,15 +143,15 @@ pub(super) fn release(live: &Value) -> Verb {
     Verb::ReleaseHook { key: live.key(), api_version: live.api_version().to_owned() }
 }
 
-fn delete(observation: &Observation<'_>, live: &Value) -> Verb {
+fn delete(guard: &Guard<'_>, live: &Value) -> Verb {
     // What is guarded must still be as it was when its approval was read.
-    let guarded = needs(observation.application, live);
+    let guarded = guard.asks(live);
     Verb::Delete(Delete {
         key: live.key(),
         api_version: live.api_version().to_owned(),
         uid: live.uid().to_owned(),
         resource_version: guarded.then(|| live.resource_version().to_owned()),
-        propagation: finalizers::propagation(observation.application),
+        propagation: finalizers::propagation(guard.application),
     })
 }
 
@@ -159,9 +167,10 @@ pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> 
         .iter()
         .filter(|live| kept(application, live).is_none() && live.deletion_timestamp().is_none())
         .collect();
+    let guard = Guard::of(application);
     let mut missing: BTreeSet<ResourceKey> = goes
         .iter()
-        .filter(|live| needs(application, live) && !approval::approved(live, None, &approvals))
+        .filter(|live| guard.asks(live) && !approval::approved(live, None, &approvals))
         .map(|live| live.key())
         .collect();
     let namespaces = goes.iter().filter(|live| live.kind() == "Namespace" && live.group().is_empty());
@@ -181,34 +190,40 @@ pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> 
     })
 }
 
-/// Whether an object asks for approval before it is deleted with its Application: by what is on it, or by what the
-/// last comparison saw in the source. Its own word on `Delete=` beats the latter.
+/// Which objects of an Application ask for approval before they are deleted with it.
 ///
-/// Hooks never do: their own policies say when they go.
-fn needs(application: &Application, live: &Value) -> bool {
-    if hooks::is_hook(live) {
-        return false;
-    }
-    let key = live.key();
-    let same = |row: &&ResourceStatus| {
-        (&row.group, &row.kind, &row.namespace, &row.name)
-            == (&key.group, &key.kind, &key.namespace, &key.name)
-    };
-    let seen = || {
-        let row = application.status.resources.iter().find(same);
-        row.is_some_and(|row| row.requires_deletion_confirmation)
-            && Options::of(live).value("Delete").is_none()
-    };
-    approval::needs(live, Purpose::Delete, &approval::spec_defaults(application)) || seen()
+/// What is on an object counts, and what the last comparison saw in the source; the object's own word on `Delete=` beats
+/// the latter. Hooks never ask: their own policies say when they go.
+pub struct Guard<'a> {
+    application: &'a Application,
+    defaults: Defaults<'a>,
+    /// Group, kind, namespace and name of what the last comparison saw guarded.
+    seen: BTreeSet<[&'a str; 4]>,
 }
 
-/// Whether an object waits for approval because its Application is being deleted.
-pub fn awaits_approval(application: &Application, live: &Value, now: Timestamp) -> bool {
-    let Some(since) = application.metadata.deletion_timestamp.as_ref().map(|time| time.0) else {
-        return false;
-    };
-    finalizers::cascades(application)
-        && kept(application, live).is_none()
-        && needs(application, live)
-        && !approval::approved(live, None, &Approvals { application, since, now })
+impl<'a> Guard<'a> {
+    /// The guard of an Application.
+    pub fn of(application: &'a Application) -> Guard<'a> {
+        let rows = application.status.resources.iter().filter(|row| row.requires_deletion_confirmation);
+        let seen = rows.map(|row| [&row.group, &row.kind, &row.namespace, &row.name].map(String::as_str));
+        Guard { application, defaults: approval::spec_defaults(application), seen: seen.collect() }
+    }
+
+    fn asks(&self, live: &Value) -> bool {
+        let key = [live.group(), live.kind(), live.namespace(), live.name()];
+        let seen = || self.seen.contains(&key) && Options::of(live).value("Delete").is_none();
+        !hooks::is_hook(live) && (approval::needs(live, Purpose::Delete, &self.defaults) || seen())
+    }
+
+    /// Whether an object waits for approval because its Application is being deleted.
+    pub fn awaits_approval(&self, live: &Value, now: Timestamp) -> bool {
+        let application = self.application;
+        let Some(since) = application.metadata.deletion_timestamp.as_ref().map(|time| time.0) else {
+            return false;
+        };
+        finalizers::cascades(application)
+            && kept(application, live).is_none()
+            && self.asks(live)
+            && !approval::approved(live, None, &Approvals { application, since, now })
+    }
 }

@@ -176,8 +176,8 @@ fn hooks_need_no_approval() {
     let left = annotated("Job", "hook", json!({HOOK: "PreSync"}));
     assert_eq!(said(&decided(&app, std::slice::from_ref(&left), &[])), ["delete hook"]);
     let now = DELETED.parse().expect("a time");
-    assert!(!awaits_approval(&app, &left, now));
-    assert!(awaits_approval(&app, &live("ConfigMap", "a", json!({})), now));
+    assert!(!Guard::of(&app).awaits_approval(&left, now));
+    assert!(Guard::of(&app).awaits_approval(&live("ConfigMap", "a", json!({})), now));
 }
 
 #[test]
@@ -196,4 +196,17 @@ fn what_was_just_written_is_looked_for() {
     assert_eq!(found, ["apps/v1 apps/Deployment/n/new"]);
     assert_eq!(unseen(&app, &seen, "2026-01-01T12:01:01Z".parse().expect("a time")), []);
     assert_eq!(unseen(&application(&[]), &[], DELETED.parse().expect("a time")), []);
+}
+
+#[test]
+fn a_project_goes_after_the_applications_beside_it() {
+    let of_ours = |kind: &str| {
+        let mut object = (*live(kind, kind, json!({}))).clone();
+        object["apiVersion"] = json!("argoproj.io/v1alpha1");
+        Arc::new(object)
+    };
+    let (project, child) = (of_ours("AppProject"), of_ours("Application"));
+    let app = application(&[RESOURCES]);
+    assert_eq!(said(&decided(&app, &[project.clone(), child], &[])), ["delete Application"]);
+    assert_eq!(said(&decided(&app, &[project], &[])), ["delete AppProject"]);
 }
