@@ -12,8 +12,8 @@ use super::{
 };
 
 /// Base functions as they are. Those that load code are not among them, nor those that reach a finalizer, the
-/// collector or the output.
-const BASE: [&str; 14] = [
+/// collector, a handler of errors or the output.
+const BASE: [&str; 13] = [
     "assert",
     "error",
     "getmetatable",
@@ -27,7 +27,6 @@ const BASE: [&str; 14] = [
     "select",
     "tonumber",
     "type",
-    "xpcall",
 ];
 
 /// A fresh machine and the global table of the script.

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -22,8 +22,9 @@ pub(crate) const MEMORY: usize = 64 << 20;
 /// Longest text a script may make in one call, in bytes.
 pub(crate) const MAX_TEXT: usize = 8 << 20;
 
-/// Most steps a script may take: about as many as fit into [`WALL`].
-const STEPS: u64 = 50_000_000;
+/// Most steps a script may take, so that the same script meets its limit on any machine. A script that looks at every
+/// field of the largest object takes a tenth.
+const STEPS: u64 = 10_000_000;
 
 /// Instructions between two looks at the clock.
 const STRIDE: u32 = 100;
@@ -31,14 +32,15 @@ const STRIDE: u32 = 100;
 /// What a script has left.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    deadline: Instant,
+    /// Set when the script starts: bringing in a large object is not its doing.
+    deadline: OnceLock<Instant>,
     steps: AtomicU64,
     spent: AtomicBool,
 }
 
 impl Meter {
     pub(crate) fn new() -> Meter {
-        Meter { deadline: Instant::now() + WALL, steps: AtomicU64::new(STEPS), spent: AtomicBool::new(false) }
+        Meter { deadline: OnceLock::new(), steps: AtomicU64::new(STEPS), spent: AtomicBool::new(false) }
     }
 
     /// Whether the script has used up what it had.
@@ -53,15 +55,16 @@ impl Meter {
     pub(crate) fn charge(&self, steps: u64) -> Result<(), Error> {
         let left = self.steps.load(Ordering::Relaxed).saturating_sub(steps);
         self.steps.store(left, Ordering::Relaxed);
-        if left == 0 || Instant::now() > self.deadline {
+        if left == 0 || self.deadline.get().is_some_and(|deadline| Instant::now() > *deadline) {
             self.spent.store(true, Ordering::Relaxed);
         }
         if self.is_spent() { Err(stopped()) } else { Ok(()) }
     }
 }
 
-/// From now on stops the script when its meter is spent.
+/// From now on counts the script's time, and stops it when its meter is spent.
 pub(crate) fn enforce(lua: &Lua, meter: &Arc<Meter>) -> Result<(), Error> {
+    meter.deadline.get_or_init(|| Instant::now() + WALL);
     let meter = Arc::clone(meter);
     let often = HookTriggers::new().every_nth_instruction(STRIDE).on_calls();
     lua.set_global_hook(often, move |lua, event| {

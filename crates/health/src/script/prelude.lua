@@ -11,6 +11,19 @@ globals.tostring = function(value)
 end
 globals.collectgarbage = function() return 0 end
 
+-- Lua calls a handler of errors where the error is raised. For the error that stops a script this is inside the hook,
+-- where no limit reaches it; here it is called after the error.
+local function handled(handler, good, ...)
+  if good then
+    return true, ...
+  end
+  return false, handler(...)
+end
+
+globals.xpcall = function(call, handler, ...)
+  return handled(handler, base.pcall(call, ...))
+end
+
 -- A finalizer would run where no limit reaches it, so there are none.
 globals.setmetatable = function(value, metatable)
   local finalizer = type(metatable) == "table" and rawget(metatable, "__gc")
