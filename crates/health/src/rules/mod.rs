@@ -48,7 +48,7 @@ fn only<'a>(object: &'a Value, versions: &[&str], name: &'static str) -> Result<
     }
     Err(HealthError::UnsupportedVersion {
         name,
-        group_version: object.api_version().to_owned(),
+        group_version: format!("{}/{}", object.group(), object.version()),
         kind: object.kind().to_owned(),
     })
 }

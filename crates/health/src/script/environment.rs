@@ -49,7 +49,7 @@ pub(super) fn prepare(
         Libraries::Restricted => None,
         Libraries::Open => Some(strings::library(&lua, base.raw_get("string")?, meter)?),
     };
-    lua.load(include_str!("prelude.lua")).set_name("=prelude").set_mode(ChunkMode::Text).call::<()>((
+    lua.load(include_str!("prelude.lua")).set_name("=[Lua]").set_mode(ChunkMode::Text).call::<()>((
         &globals,
         &base,
         library,
@@ -66,6 +66,8 @@ pub(super) fn prepare(
 
 fn open(lua: &Lua, base: &Table, globals: &Table, os: Table) -> Result<(), Error> {
     let math: Table = base.raw_get("math")?;
+    // As it was called in Lua 5.1.
+    math.raw_set("mod", math.raw_get::<Value>("fmod")?)?;
     loaded(globals)?.raw_set("math", &math)?;
     globals.raw_set("math", math)?;
     globals.raw_set("os", os)?;

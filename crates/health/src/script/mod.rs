@@ -8,6 +8,7 @@
 mod clock;
 mod convert;
 mod environment;
+mod escapes;
 mod format;
 mod limits;
 mod patterns;
@@ -131,7 +132,7 @@ fn evaluate(
     };
     set().map_err(explain)?;
     let returned: MultiValue = lua
-        .load(&*script.text)
+        .load(&*escapes::lenient(&script.text))
         .set_name("=<string>")
         .set_mode(ChunkMode::Text)
         .set_environment(globals)

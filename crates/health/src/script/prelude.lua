@@ -26,14 +26,18 @@ end
 
 -- A finalizer would run where no limit reaches it, so there are none.
 globals.setmetatable = function(value, metatable)
-  local finalizer = type(metatable) == "table" and rawget(metatable, "__gc")
-  if not finalizer then
-    return base.setmetatable(value, metatable)
+  local finalizer = type(metatable) == "table" and rawget(metatable, "__gc") or nil
+  if finalizer ~= nil then
+    rawset(metatable, "__gc", nil)
   end
-  rawset(metatable, "__gc", nil)
-  base.setmetatable(value, metatable)
-  rawset(metatable, "__gc", finalizer)
-  return value
+  local good, result = base.pcall(base.setmetatable, value, metatable)
+  if finalizer ~= nil then
+    rawset(metatable, "__gc", finalizer)
+  end
+  if not good then
+    error(result, 2)
+  end
+  return result
 end
 
 local loaded, preload = { _G = globals }, {}
@@ -59,11 +63,19 @@ local tables = { concat = library.concat, insert = library.insert, remove = libr
 globals.table = tables
 loaded.table = tables
 
+local function must_be_table(value, name)
+  if type(value) ~= "table" then
+    error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(value) .. ")", 3)
+  end
+end
+
 tables.getn = function(list)
+  must_be_table(list, "getn")
   return #list
 end
 
 tables.maxn = function(list)
+  must_be_table(list, "maxn")
   local most = 0
   for key in next, list do
     if type(key) == "number" and key > most then
@@ -75,6 +87,7 @@ end
 
 -- Merges sorted runs of growing length: never more than n log n comparisons, whatever they answer.
 tables.sort = function(list, before)
+  must_be_table(list, "sort")
   before = before or function(a, b)
     return a < b
   end
