@@ -338,6 +338,12 @@ pub fn ended(
     let terminated = state.phase == OperationPhase::Terminating;
     let cause = std::mem::replace(&mut state.message, message.to_owned());
     state.phase = phase;
+    // What never came to be rendered was still an attempt at what was asked for: another revision is another attempt.
+    if state.sync_result.is_none()
+        && let Ok(asked) = request(application, &state)
+    {
+        pin(&mut state, &asked, &asked.revisions);
+    }
     if state.phase == OperationPhase::Succeeded {
         return complete(application, state, now);
     }

@@ -396,3 +396,18 @@ fn only_what_runs_can_be_terminated() {
     let error = termination(&application(json!({}))).expect_err("nothing runs");
     assert_eq!(error.to_string(), "Unable to terminate operation. No operation is in progress");
 }
+
+#[test]
+fn an_end_before_anything_was_rendered_says_what_was_tried() {
+    let app = application(json!({"operation": {"sync": {"revision": "abc"}}}));
+    let (state, _) = run(first_step(&app, now()));
+    let write = ended(&app, state, OperationPhase::Error, "ComparisonError: no cluster", now());
+    let result = write.state.sync_result.expect("an attempt");
+    assert_eq!((result.revision.as_str(), result.source.path.as_str()), ("abc", "p"));
+    let event = write.completion.expect("an end").event;
+    assert_eq!(event, "Sync operation to abc failed: ComparisonError: no cluster");
+    let Step::End(write) = first_step(&application(json!({"operation": {}})), now()) else {
+        panic!("no end");
+    };
+    assert_eq!(write.state.sync_result, None);
+}
