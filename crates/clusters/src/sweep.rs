@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use baton_api::object::{Object, group_version};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
 use crate::catalog::{GroupKind, Served};
@@ -90,31 +90,15 @@ pub(crate) async fn read_namespace(
     shared: &Arc<Shared>,
     requests: &Requests,
     namespace: &str,
-    keep: impl Fn(&Value) -> bool,
+    keep: impl Fn(&Value) -> bool + Send + Sync,
 ) -> (Vec<Value>, Vec<(GroupKind, ClusterError)>) {
     let catalog = shared.situation.lock().catalog.clone();
-    let kinds = catalog
-        .watchable()
-        .filter(|(kind, served)| served.info.namespaced && shared.is_visible(kind, served));
-    let keep = &keep;
-    let reads = kinds.map(|(kind, served)| async move {
-        let mut kept = Vec::new();
-        let path = paths::collection(&served.api_version, &served.info.plural, Some(namespace));
-        let mut pages = Pages::new(requests, path);
-        loop {
-            match pages.next().await {
-                Ok(Some(items)) => {
-                    let items = items.into_iter().map(|mut item| {
-                        name(&mut item, kind, served);
-                        item
-                    });
-                    kept.extend(items.filter(keep));
-                }
-                Ok(None) => return (kept, None),
-                Err(error) => return (kept, Some((kind.clone(), error))),
-            }
+    let mut reads = Vec::new();
+    for (kind, served) in catalog.watchable() {
+        if served.info.namespaced && shared.is_visible(kind, served) {
+            reads.push(read_kind(requests, namespace, kind, served, &keep).boxed());
         }
-    });
+    }
     let mut reads = futures::stream::iter(reads).buffered(AT_A_TIME);
     let (mut objects, mut unread) = (Vec::new(), Vec::new());
     while let Some((kept, failed)) = reads.next().await {
@@ -122,6 +106,33 @@ pub(crate) async fn read_namespace(
         unread.extend(failed);
     }
     (objects, unread)
+}
+
+/// The same for one kind.
+async fn read_kind(
+    requests: &Requests,
+    namespace: &str,
+    kind: &GroupKind,
+    served: &Served,
+    keep: &(dyn Fn(&Value) -> bool + Send + Sync),
+) -> (Vec<Value>, Option<(GroupKind, ClusterError)>) {
+    let mut kept = Vec::new();
+    let path = paths::collection(&served.api_version, &served.info.plural, Some(namespace));
+    let mut pages = Pages::new(requests, path);
+    loop {
+        match pages.next().await {
+            Ok(Some(items)) => {
+                for mut item in items {
+                    name(&mut item, kind, served);
+                    if keep(&item) {
+                        kept.push(item);
+                    }
+                }
+            }
+            Ok(None) => return (kept, None),
+            Err(error) => return (kept, Some((kind.clone(), error))),
+        }
+    }
 }
 
 fn learn(item: &Value, kind: &GroupKind, found: &mut Findings) {

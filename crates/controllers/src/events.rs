@@ -12,7 +12,6 @@ use crate::objects::Objects;
 
 /// Events that may wait to be written.
 const WAITING: usize = 1000;
-const COMPONENT: &str = "applicationset-controller";
 
 /// Hands over events.
 #[derive(Clone)]
@@ -25,24 +24,34 @@ pub(crate) struct Scribe {
     receiver: mpsc::Receiver<Note>,
     client: Client,
     clock: Clock,
+    source: &'static str,
 }
 
 struct Note {
     about: ObjectReference,
+    kind: &'static str,
     reason: &'static str,
     message: String,
 }
 
-/// A recorder, and the scribe that writes for it.
-pub(crate) fn channel(client: Client, clock: Clock) -> (Recorder, Scribe) {
+/// A recorder, and the scribe that writes for it in the name of `source`.
+pub(crate) fn channel(client: Client, clock: Clock, source: &'static str) -> (Recorder, Scribe) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    (Recorder { sender }, Scribe { receiver, client, clock })
+    (Recorder { sender }, Scribe { receiver, client, clock, source })
 }
 
 impl Recorder {
     /// Notes that something normal happened.
     pub(crate) fn normal(&self, about: &ObjectReference, reason: &'static str, message: String) {
-        let note = Note { about: about.clone(), reason, message };
+        self.note(Note { about: about.clone(), kind: "Normal", reason, message });
+    }
+
+    /// Notes that something went wrong.
+    pub(crate) fn warning(&self, about: &ObjectReference, reason: &'static str, message: String) {
+        self.note(Note { about: about.clone(), kind: "Warning", reason, message });
+    }
+
+    fn note(&self, note: Note) {
         if self.sender.try_send(note).is_err() {
             tracing::debug!("an event was dropped: too many wait to be written");
         }
@@ -75,11 +84,11 @@ impl Scribe {
             "kind": "Event",
             "metadata": {"name": format!("{name}.{:x}", stamp.wrapping_add(number)), "namespace": namespace},
             "involvedObject": note.about,
-            "type": "Normal",
+            "type": note.kind,
             "reason": note.reason,
             "message": note.message,
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
+            "source": {"component": self.source},
+            "reportingComponent": self.source,
             "reportingInstance": "",
             "firstTimestamp": time,
             "lastTimestamp": time,

@@ -5,14 +5,12 @@
 
 use std::time::Duration;
 
-use baton_api::names::APPLICATION_SET_LEASE;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::objects::{ApiError, Objects, Seen};
-use crate::settings::Settings;
 
 /// How long others believe in a lease that does not change.
 const DURATION: Duration = Duration::from_secs(15);
@@ -24,6 +22,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Wants to lead.
 pub(crate) struct Elector {
     leases: Objects,
+    name: &'static str,
     identity: String,
     clock: Clock,
     /// The lease as last seen to change, and when.
@@ -31,12 +30,12 @@ pub(crate) struct Elector {
 }
 
 impl Elector {
-    pub(crate) fn new(client: &Client, settings: &Settings) -> Elector {
-        let leases =
-            Objects::new(client.clone(), "coordination.k8s.io/v1", "leases", &settings.namespace, false);
+    /// For the Lease of this name, in Argo CD's namespace.
+    pub(crate) fn new(client: &Client, namespace: &str, name: &'static str, clock: Clock) -> Elector {
+        let leases = Objects::new(client.clone(), "coordination.k8s.io/v1", "leases", namespace, false);
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "baton".to_owned());
         let identity = format!("{host}_{:016x}", rand::random::<u64>());
-        Elector { leases, identity, clock: settings.clock.clone(), seen: None }
+        Elector { leases, name, identity, clock, seen: None }
     }
 
     /// Returns once this controller leads.
@@ -69,10 +68,10 @@ impl Elector {
 
     /// Gives the lease up, so that another need not wait.
     pub(crate) async fn release(&mut self) {
-        let Ok(Some(lease)) = self.leases.get(APPLICATION_SET_LEASE).await else { return };
+        let Ok(Some(lease)) = self.leases.get(self.name).await else { return };
         if lease["spec"]["holderIdentity"] == self.identity.as_str() {
             let patch = json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
-            if let Err(error) = self.leases.patch(APPLICATION_SET_LEASE, patch, Seen::of(&lease)).await {
+            if let Err(error) = self.leases.patch(self.name, patch, Seen::of(&lease)).await {
                 tracing::warn!(%error, "the lease could not be given up");
             }
         }
@@ -86,12 +85,12 @@ impl Elector {
             "leaseDurationSeconds": DURATION.as_secs(),
             "renewTime": now,
         });
-        let Some(lease) = self.leases.get(APPLICATION_SET_LEASE).await? else {
+        let Some(lease) = self.leases.get(self.name).await? else {
             spec["acquireTime"] = spec["renewTime"].clone();
             spec["leaseTransitions"] = 0.into();
             let lease = json!({
                 "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-                "metadata": {"name": APPLICATION_SET_LEASE}, "spec": spec,
+                "metadata": {"name": self.name}, "spec": spec,
             });
             return self.written(self.leases.create(&lease).await);
         };
@@ -110,7 +109,7 @@ impl Elector {
             spec["leaseTransitions"] = transitions.saturating_add(1).into();
         }
         let patch = json!({ "spec": spec });
-        self.written(self.leases.patch(APPLICATION_SET_LEASE, patch, Seen::of(&lease)).await)
+        self.written(self.leases.patch(self.name, patch, Seen::of(&lease)).await)
     }
 
     fn is_held_by_another(&self) -> bool {

@@ -1,11 +1,13 @@
 //! Reconcilers: what watches and writes Kubernetes.
 
+mod application;
 mod application_set;
 mod cache;
 pub mod client;
 mod clock;
 mod controller;
 pub mod digest;
+mod environment;
 mod events;
 mod leader;
 mod metrics;
@@ -15,6 +17,7 @@ pub mod queue;
 mod settings;
 pub mod webhook;
 
+pub use application::{ApplicationController, ApplicationSettings, Timing};
 pub use cache::ObjectKey;
 pub use clock::Clock;
 pub use controller::{Controller, PassFailed, RunError, run};

@@ -165,7 +165,7 @@ impl std::fmt::Debug for SetCollector {
 }
 
 /// A label's name as Prometheus takes it.
-fn label_name(label: &str) -> String {
+pub(crate) fn label_name(label: &str) -> String {
     let fits = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '_' };
     format!("label_{}", label.chars().map(fits).collect::<String>())
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// How many objects a page of a list holds.
 const PAGE: u32 = 500;
-/// Name under which the API notes who wrote a field.
+/// Name under which the API notes who wrote a field, where no other is given.
 const FIELD_MANAGER: &str = "argocd-applicationset-controller";
 
 /// A request that was not answered as hoped.
@@ -43,6 +43,7 @@ pub(crate) struct Objects {
     client: Client,
     path: String,
     dry_run: bool,
+    manager: &'static str,
 }
 
 // === impl ApiError ===
@@ -58,6 +59,22 @@ impl ApiError {
 
     pub(crate) fn is_already_exists(&self) -> bool {
         matches!(self, ApiError::Refused { code: 409, reason, .. } if reason == "AlreadyExists")
+    }
+
+    /// Whether a test of a JSON patch failed, or the patch left something the API does not take.
+    pub(crate) fn is_invalid(&self) -> bool {
+        matches!(self, ApiError::Refused { code: 422, .. })
+    }
+
+    /// Whether the object would be larger than the API stores.
+    pub(crate) fn is_too_large(&self) -> bool {
+        match self {
+            ApiError::Refused { code: 413, .. } => true,
+            ApiError::Refused { message, .. } => {
+                message.contains("request is too large") || message.contains("Too large")
+            }
+            ApiError::NoAnswer(_) => false,
+        }
     }
 
     /// Whether the request may have taken effect nevertheless.
@@ -108,7 +125,12 @@ impl Objects {
             true => format!("/{root}/{api_version}/{plural}"),
             false => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
         };
-        Objects { client, path, dry_run }
+        Objects { client, path, dry_run, manager: FIELD_MANAGER }
+    }
+
+    /// The same, writing under another name.
+    pub(crate) fn managed_by(self, manager: &'static str) -> Objects {
+        Objects { manager, ..self }
     }
 
     /// The object of this name, if there is one.
@@ -145,7 +167,7 @@ impl Objects {
 
     pub(crate) async fn create(&self, object: &Value) -> Result<Value, ApiError> {
         let body = serde_json::to_vec(object).map_err(|error| ApiError::NoAnswer(error.to_string()))?;
-        let params = PostParams { dry_run: self.dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let params = PostParams { dry_run: self.dry_run, field_manager: Some(self.manager.to_owned()) };
         self.ask(Request::new(&self.path).create(&params, body)).await
     }
 
@@ -153,6 +175,21 @@ impl Objects {
     pub(crate) async fn patch(&self, name: &str, patch: Value, seen: Seen<'_>) -> Result<Value, ApiError> {
         let patch = Patch::Merge(seen.guard(patch));
         self.ask(Request::new(&self.path).patch(name, &self.patch_params(), &patch)).await
+    }
+
+    /// Applies a JSON patch (RFC 6902): all of it, or nothing where one of its tests fails.
+    pub(crate) async fn patch_json(&self, name: &str, patch: Value) -> Result<Value, ApiError> {
+        let bytes = serde_json::to_vec(&patch).map_err(|error| ApiError::NoAnswer(error.to_string()))?;
+        let params = self.patch_params();
+        // The patch is sent as it stands; kube's own type would need another crate to make it.
+        let request = Request::new(&self.path).patch(name, &params, &Patch::Merge(Value::Null));
+        let request = request.map(|request| {
+            let (mut head, _) = request.into_parts();
+            let kind = http::HeaderValue::from_static("application/json-patch+json");
+            head.headers.insert(http::header::CONTENT_TYPE, kind);
+            http::Request::from_parts(head, bytes)
+        });
+        self.ask(request).await
     }
 
     /// As [`Objects::patch`], for the status.
@@ -190,7 +227,7 @@ impl Objects {
     }
 
     fn patch_params(&self) -> PatchParams {
-        let field_manager = Some(FIELD_MANAGER.to_owned());
+        let field_manager = Some(self.manager.to_owned());
         PatchParams { dry_run: self.dry_run, field_manager, ..PatchParams::default() }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use baton_api::application_set::{ApplicationSetSyncPolicy, ApplicationsSync};
 
 use crate::clock::Clock;
+use crate::environment::Environment;
 use crate::namespaces::{AllowedNamespaces, PatternError};
 
 /// Prefix of the environment variables.
@@ -180,7 +181,7 @@ impl Settings {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Settings, SettingsError> {
         let defaults = Settings::new(namespace);
-        let environment = Environment { variable };
+        let environment = Environment::new(PREFIX, variable);
         let policy_name = environment.text("POLICY").unwrap_or_default();
         let policy = Policy::named(&policy_name).ok_or_else(|| {
             let expected = "must be sync, create-only, create-update, create-delete or empty".to_owned();
@@ -273,62 +274,6 @@ impl Settings {
         }
         Ok(allowed)
     }
-}
-
-/// Reads variables. An empty one is as good as unset, as with Argo CD.
-struct Environment<F> {
-    variable: F,
-}
-
-impl<F: Fn(&str) -> Option<String>> Environment<F> {
-    fn text(&self, name: &str) -> Option<String> {
-        (self.variable)(&format!("{PREFIX}{name}")).filter(|value| !value.is_empty())
-    }
-
-    fn list(&self, name: &str) -> Vec<String> {
-        let text = self.text(name).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-    }
-
-    fn switch(&self, name: &str) -> Result<Option<bool>, SettingsError> {
-        let Some(value) = self.text(name) else { return Ok(None) };
-        match value.as_str() {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Some(true)),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Some(false)),
-            _ => Err(refused(name, value, "must be true or false".to_owned())),
-        }
-    }
-
-    fn number(&self, name: &str, default: usize, least: usize, most: usize) -> Result<usize, SettingsError> {
-        let Some(value) = self.text(name) else { return Ok(default) };
-        let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-        let expected = match most {
-            usize::MAX => format!("must be a whole number of at least {least}"),
-            _ => format!("must be a whole number from {least} to {most}"),
-        };
-        number.ok_or_else(|| refused(name, value, expected))
-    }
-
-    fn duration(
-        &self,
-        name: &str,
-        default: Duration,
-        least: Duration,
-        most: Duration,
-    ) -> Result<Duration, SettingsError> {
-        let Some(value) = self.text(name) else { return Ok(default) };
-        let read = match value.parse::<baton_grammar::duration::Duration>() {
-            Ok(duration) => duration.to_std(),
-            Err(error) => return Err(refused(name, value, error.to_string())),
-        };
-        let expected = format!("must be a duration from {} s to {} s", least.as_secs(), most.as_secs());
-        read.filter(|duration| (least..=most).contains(duration))
-            .ok_or_else(|| refused(name, value, expected))
-    }
-}
-
-fn refused(name: &str, value: String, expected: String) -> SettingsError {
-    SettingsError::Value { name: format!("{PREFIX}{name}"), value, expected }
 }
 
 #[cfg(test)]

@@ -239,6 +239,11 @@ impl RepositorySecret {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// The project the repository is registered for; empty is none.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
 }
 
 impl Fields {

@@ -37,7 +37,7 @@ use kube::core::DeserializeGuard;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::cache::{Held, Known, ObjectKey, Record, Whole};
+use crate::cache::{Held, Kept, Known, ObjectKey, Record, Whole};
 use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
@@ -574,7 +574,7 @@ impl Reconciler {
     fn fold_set(&self, key: &ObjectKey, raw: &Value) {
         let mut sets = self.known.sets.lock();
         match serde_json::from_value::<DeserializeGuard<ApplicationSet>>(raw.clone()) {
-            Ok(DeserializeGuard(Ok(set))) => sets.fold(set),
+            Ok(set @ DeserializeGuard(Ok(_))) => sets.fold(set),
             _ => sets.doubt(key),
         }
     }

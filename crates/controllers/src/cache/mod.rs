@@ -12,6 +12,7 @@ mod known;
 mod observed;
 mod secrets;
 mod sets;
+mod store;
 
 pub(crate) use applications::{ApplicationChange, Applications, Record};
 pub(crate) use follow::{Follower, Synced, follow};
@@ -19,6 +20,7 @@ pub(crate) use known::Known;
 pub(crate) use observed::{ALWAYS_PRESERVED_ANNOTATIONS, Observed};
 pub(crate) use secrets::{ClusterChange, Secrets};
 pub(crate) use sets::{Held, Listed, SetChange, Sets, Whole, written};
+pub(crate) use store::{Change, Kept, Store};
 
 use std::fmt;
 use std::sync::Arc;

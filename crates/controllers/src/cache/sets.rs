@@ -1,6 +1,5 @@
 //! ApplicationSets, whole, and those that cannot be read.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use baton_api::names::{GROUP, VERSION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, Resource};
 
-use super::{ObjectKey, version};
+use super::store::{Change, Kept, Store};
 use crate::digest::{Digest, Hasher};
 
 /// An ApplicationSet as far as it could be read.
@@ -39,33 +38,6 @@ pub(crate) struct Whole {
 pub(crate) struct Listed {
     pub(crate) count: usize,
     digest: Digest,
-}
-
-/// What changed about a set.
-#[derive(Debug)]
-pub(crate) struct SetChange {
-    pub(crate) key: ObjectKey,
-    pub(crate) before: Option<Held>,
-    pub(crate) after: Option<Held>,
-}
-
-/// Every ApplicationSet.
-#[derive(Debug, Default)]
-pub(crate) struct Sets {
-    held: BTreeMap<ObjectKey, Entry>,
-    /// Number of the present list.
-    list: u32,
-    /// What the list under way has shown.
-    seen: Option<BTreeSet<ObjectKey>>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    held: Held,
-    /// A write of it may or may not have taken effect.
-    doubtful: bool,
-    /// The list during or after which this controller wrote it last.
-    written: u32,
 }
 
 // === impl Whole ===
@@ -134,15 +106,17 @@ pub(crate) fn written(name: &str, namespace: &str, sync: SyncCode, health: Healt
 
 // === impl Held ===
 
-impl Held {
-    pub(crate) fn metadata(&self) -> &ObjectMeta {
+impl Kept for Held {
+    type Object = DeserializeGuard<ApplicationSet>;
+
+    fn metadata(&self) -> &ObjectMeta {
         match self {
             Held::Whole(set) => &set.metadata,
             Held::Unreadable { metadata, .. } => metadata,
         }
     }
 
-    fn new(object: DeserializeGuard<ApplicationSet>) -> Held {
+    fn keep(object: DeserializeGuard<ApplicationSet>) -> Held {
         match object.0 {
             Ok(set) => Held::Whole(Whole::new(set)),
             Err(invalid) => {
@@ -154,97 +128,17 @@ impl Held {
 
 // === impl Sets ===
 
+/// Every ApplicationSet.
+pub(crate) type Sets = Store<Held>;
+/// What changed about a set.
+pub(crate) type SetChange = Change<Held>;
+
 impl Sets {
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Held> {
-        self.held.get(key).map(|entry| entry.held.clone())
-    }
-
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&ObjectKey, &Held)> {
-        self.held.iter().map(|(key, entry)| (key, &entry.held))
-    }
-
     /// Those that could be read.
     pub(crate) fn whole(&self) -> impl Iterator<Item = Arc<ApplicationSet>> {
-        self.held.values().filter_map(|entry| match &entry.held {
+        self.all().filter_map(|(_, held)| match held {
             Held::Whole(whole) => Some(whole.set.clone()),
             Held::Unreadable { .. } => None,
         })
     }
-
-    /// Whether a read of the API must come before what is held is trusted.
-    pub(crate) fn is_doubtful(&self, key: &ObjectKey) -> bool {
-        self.held.get(key).is_some_and(|entry| entry.doubtful)
-    }
-
-    /// A write of it may or may not have taken effect.
-    pub(crate) fn doubt(&mut self, key: &ObjectKey) {
-        if let Some(entry) = self.held.get_mut(key) {
-            entry.doubtful = true;
-        }
-    }
-
-    pub(crate) fn begin(&mut self) {
-        self.list = self.list.wrapping_add(1);
-        self.seen = Some(BTreeSet::new());
-    }
-
-    pub(crate) fn listed(&mut self, object: DeserializeGuard<ApplicationSet>) -> Option<SetChange> {
-        let key = ObjectKey::of(object.meta());
-        // A list is the truth even when versions went backwards, as they do when a backup is restored; only what was
-        // written since it began may be newer.
-        let newer = self.held.get(&key).is_some_and(|entry| {
-            entry.written == self.list && is_newer(entry.held.metadata(), object.meta())
-        });
-        if let Some(seen) = &mut self.seen {
-            seen.insert(key.clone());
-        }
-        if newer { None } else { Some(self.put(key, object)) }
-    }
-
-    pub(crate) fn complete(&mut self) -> Vec<SetChange> {
-        let Some(seen) = self.seen.take() else { return Vec::new() };
-        let lost: Vec<ObjectKey> = self.held.keys().filter(|key| !seen.contains(key)).cloned().collect();
-        lost.into_iter().filter_map(|key| self.remove(key)).collect()
-    }
-
-    pub(crate) fn applied(&mut self, object: DeserializeGuard<ApplicationSet>) -> Option<SetChange> {
-        let key = ObjectKey::of(object.meta());
-        let newer = self.held.get(&key).is_some_and(|entry| is_newer(entry.held.metadata(), object.meta()));
-        if newer { None } else { Some(self.put(key, object)) }
-    }
-
-    pub(crate) fn deleted(&mut self, metadata: &ObjectMeta) -> Option<SetChange> {
-        self.remove(ObjectKey::of(metadata))
-    }
-
-    /// A write or a read of this controller answered with this state. A set that the watch saw go stays gone.
-    pub(crate) fn fold(&mut self, set: ApplicationSet) {
-        let key = ObjectKey::of(&set.metadata);
-        let Some(entry) = self.held.get_mut(&key) else { return };
-        let known = entry.held.metadata();
-        if known.uid == set.metadata.uid && !is_newer(known, &set.metadata) {
-            let held = Held::new(DeserializeGuard(Ok(set)));
-            *entry = Entry { held, doubtful: false, written: self.list };
-        }
-    }
-
-    fn put(&mut self, key: ObjectKey, object: DeserializeGuard<ApplicationSet>) -> SetChange {
-        let before = self.held.get(&key);
-        let same = before.filter(|entry| entry.held.metadata().uid == object.meta().uid);
-        let doubtful = same
-            .is_some_and(|entry| entry.doubtful && version(entry.held.metadata()) == version(object.meta()));
-        let written = same.map_or(self.list.wrapping_sub(1), |entry| entry.written);
-        let held = Held::new(object);
-        let before = self.held.insert(key.clone(), Entry { held: held.clone(), doubtful, written });
-        SetChange { key, before: before.map(|entry| entry.held), after: Some(held) }
-    }
-
-    fn remove(&mut self, key: ObjectKey) -> Option<SetChange> {
-        let entry = self.held.remove(&key)?;
-        Some(SetChange { key, before: Some(entry.held), after: None })
-    }
-}
-
-fn is_newer(known: &ObjectMeta, seen: &ObjectMeta) -> bool {
-    known.uid == seen.uid && version(known) > version(seen)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use baton_api::names::APPLICATION_SET_LEASE;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_api::{AppProject, ApplicationSet};
 use baton_generators::Generators;
@@ -32,6 +33,9 @@ use crate::webhook::{Candidate, Refresh, WebhookSecrets};
 use crate::{client, events};
 use feed::{Feed, Names};
 
+/// Who events say they come from.
+const EVENT_SOURCE: &str = "applicationset-controller";
+
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -49,7 +53,7 @@ pub enum RunError {
 /// A pass that did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct PassFailed(String);
+pub struct PassFailed(pub(crate) String);
 
 /// The ApplicationSet controller. Clones share it.
 #[derive(Clone)]
@@ -117,7 +121,7 @@ impl Controller {
             settings.metrics_labels.clone(),
         );
         // A dry run must not leave events of things that did not happen.
-        let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone());
+        let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let (recorder, scribe) = if settings.dry_run { (None, None) } else { (Some(recorder), Some(scribe)) };
         let reconciler =
             Reconciler::new(client.clone(), settings.clone(), generators, known.clone(), recorder);
@@ -187,7 +191,12 @@ impl Controller {
             return self.until(shutdown, tasks).await;
         }
         let mut shutdown = std::pin::pin!(shutdown);
-        let mut elector = Elector::new(&shared.client, &shared.settings);
+        let mut elector = Elector::new(
+            &shared.client,
+            &shared.settings.namespace,
+            APPLICATION_SET_LEASE,
+            shared.settings.clock.clone(),
+        );
         tokio::select! {
             biased;
             () = &mut shutdown => return self.until(std::future::ready(()), tasks).await,
@@ -346,7 +355,7 @@ impl Refresh for Controller {
     }
 }
 
-fn scoped<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+pub(crate) fn scoped<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where
     K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
 {

@@ -1,0 +1,126 @@
+//! What argocd-cm and argocd-cmd-params-cm say, read once for all Applications.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_clusters::Exclusions;
+use baton_diff::SystemRules;
+use baton_grammar::labels::Selector;
+use baton_health::Customizations;
+use baton_sync::tracking::{Method, Tracking};
+use serde_json::{Map, Value};
+
+use super::known::{ARGOCD_CM, PARAMS_CM};
+use super::settings::{ApplicationSettings, Maps, Timing};
+use crate::clock::Clock;
+use crate::digest::{Digest, Hasher};
+
+/// The settings that hold now.
+pub(super) struct Config {
+    pub(super) tracking: Tracking,
+    pub(super) customizations: Customizations,
+    pub(super) rules: Arc<SystemRules>,
+    pub(super) exclusions: Exclusions,
+    pub(super) timing: Timing,
+    pub(super) in_cluster_enabled: bool,
+    pub(super) respect_rbac: bool,
+    /// Projects whose rules hold for every project that the selector chooses.
+    pub(super) global_projects: Vec<(String, Selector)>,
+    /// Of the maps it was read from.
+    pub(super) digest: Digest,
+}
+
+impl Config {
+    /// Before any ConfigMap was seen.
+    pub(super) fn initial(settings: &ApplicationSettings) -> Config {
+        let none = BTreeMap::new();
+        let (timing, _) = settings.timing(&Maps { main: &none, params: &none });
+        Config {
+            tracking: Tracking::default(),
+            customizations: settings.customizations.clone(),
+            rules: Arc::new(SystemRules::default()),
+            exclusions: Exclusions::default(),
+            timing,
+            in_cluster_enabled: true,
+            respect_rbac: false,
+            global_projects: Vec::new(),
+            digest: Hasher::new().finish(),
+        }
+    }
+
+    /// Reads Argo CD's ConfigMaps.
+    ///
+    /// # Errors
+    /// Rules or scripts that cannot be used: to go on without them would change what Applications look like.
+    pub(super) fn read(
+        settings: &ApplicationSettings,
+        maps: &BTreeMap<String, BTreeMap<String, String>>,
+    ) -> Result<Config, String> {
+        let none = BTreeMap::new();
+        let main = maps.get(ARGOCD_CM).unwrap_or(&none);
+        let params = maps.get(PARAMS_CM).unwrap_or(&none);
+        let (timing, faults) = settings.timing(&Maps { main, params });
+        for fault in faults {
+            tracing::warn!(%fault, "a setting cannot be read and counts as unset");
+        }
+        let text = |key: &str| main.get(key).map_or("", String::as_str);
+        let mut tracking = Tracking {
+            method: Method::read(text("application.resourceTrackingMethod")),
+            installation: text("installationID").to_owned(),
+            ..Tracking::default()
+        };
+        if let Some(label) = main.get("application.instanceLabelKey").filter(|label| !label.is_empty()) {
+            tracking.label = label.clone();
+        }
+        let customizations = Customizations::from_config_map(main).map_err(|error| error.to_string())?;
+        let rules = SystemRules::from_config_map(main).map_err(|error| error.to_string())?;
+        let mut hasher = Hasher::new();
+        for (key, value) in main.iter().chain(params) {
+            hasher.str(key);
+            hasher.str(value);
+        }
+        Ok(Config {
+            tracking,
+            customizations: customizations.with_fallback(settings.customizations.clone()),
+            rules: Arc::new(rules),
+            exclusions: Exclusions::read(main)?,
+            timing,
+            in_cluster_enabled: text("cluster.inClusterEnabled") != "false",
+            respect_rbac: !matches!(text("resource.respectRBAC"), "" | "false" | "off"),
+            global_projects: global_projects(text("globalProjects"))?,
+            digest: hasher.finish(),
+        })
+    }
+
+    /// What the watching of clusters needs of it.
+    pub(super) fn cluster_settings(&self, clock: &Clock) -> baton_clusters::Settings {
+        let clock = clock.clone();
+        let tracking = self.tracking.clone();
+        let customizations = self.customizations.clone();
+        baton_clusters::Settings {
+            instance_of: Arc::new(move |object| tracking.owner_of(object)),
+            health: Arc::new(move |object| baton_health::assess(object, &customizations).ok().flatten()),
+            exclusions: self.exclusions.clone(),
+            respect_rbac: self.respect_rbac,
+            in_cluster_enabled: self.in_cluster_enabled,
+            now: Arc::new(move || clock.now()),
+            ..baton_clusters::Settings::default()
+        }
+    }
+}
+
+fn global_projects(text: &str) -> Result<Vec<(String, Selector)>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let fault = |why: &dyn std::fmt::Display| format!("globalProjects: {why}");
+    let list = baton_grammar::yaml::first(text).map_err(|error| fault(&error))?;
+    let items = list.as_array().ok_or_else(|| fault(&"must be a list"))?;
+    let read = |item: &Value| {
+        let name = item["projectName"].as_str().unwrap_or_default().to_owned();
+        let none = Value::Object(Map::new());
+        let selector = item.get("labelSelector").unwrap_or(&none);
+        Ok((name, Selector::from_object(selector).map_err(|error| fault(&error))?))
+    };
+    items.iter().map(read).collect()
+}

@@ -1,0 +1,99 @@
+//! What a controller remembers of an Application between passes. All of it can be found out anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::Application;
+use baton_api::object::ResourceKey;
+use baton_api::source::Source;
+use baton_manifests::Rendered;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::compare::Basis;
+use crate::digest::{Digest, Hasher};
+
+/// What is remembered.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// When the newest revision was compared last.
+    pub(super) compared: Option<Timestamp>,
+    /// When manifests were last rendered anew although nothing had changed.
+    pub(super) compared_hard: Option<Timestamp>,
+    /// Until when an operation rests between two waves.
+    pause: Option<Instant>,
+    /// Since when manifests cannot be rendered.
+    pub(super) failing: Option<Timestamp>,
+    rendered: Option<(Digest, Arc<Rendered>)>,
+    verdicts: BTreeMap<ResourceKey, Verdict>,
+}
+
+/// Whether a target and a live object differ, and what was looked at to tell.
+pub(super) struct Verdict {
+    pub(super) basis: Basis,
+    pub(super) modified: bool,
+}
+
+impl Memory {
+    /// Everything but the revisions that manifests depend on.
+    pub(super) fn inputs(
+        application: &Application,
+        sources: &[Source],
+        kube_version: &str,
+        api_versions: &[String],
+    ) -> Digest {
+        let mut hasher = Hasher::new();
+        let spec = &application.spec;
+        hasher.json(&serde_json::to_value(sources).unwrap_or_default());
+        for text in [spec.project.as_str(), &spec.destination.namespace, kube_version] {
+            hasher.str(text);
+        }
+        api_versions.iter().for_each(|version| hasher.str(version));
+        hasher.finish()
+    }
+
+    /// What was rendered last, if it was from the same inputs.
+    pub(super) fn rendered_from(&self, inputs: Digest) -> Option<Arc<Rendered>> {
+        let (known, rendered) = self.rendered.as_ref()?;
+        (*known == inputs).then(|| rendered.clone())
+    }
+
+    /// Of the objects that were rendered last.
+    pub(super) fn last_digest(&self) -> Option<[u8; 32]> {
+        self.rendered.as_ref().map(|(_, rendered)| rendered.digest)
+    }
+
+    pub(super) fn remember(&mut self, inputs: Digest, rendered: Arc<Rendered>) {
+        self.rendered = Some((inputs, rendered));
+    }
+
+    /// What is known about a pair that has not changed.
+    pub(super) fn verdict(&self, key: &ResourceKey, basis: &Basis) -> Option<bool> {
+        self.verdicts.get(key).filter(|verdict| verdict.basis == *basis).map(|verdict| verdict.modified)
+    }
+
+    pub(super) fn learn(&mut self, key: ResourceKey, verdict: Verdict) {
+        self.verdicts.insert(key, verdict);
+    }
+
+    /// Has the operation rest for a while, for other controllers to take notice of a wave.
+    pub(super) fn pause_for(&mut self, pause: Duration) {
+        self.pause = Some(Instant::now() + pause);
+    }
+
+    /// How long the operation still rests.
+    pub(super) fn pause_left(&self) -> Option<Duration> {
+        let left = self.pause?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+
+    pub(super) fn end_pause(&mut self) {
+        self.pause = None;
+    }
+
+    /// Forgets objects that no longer matter.
+    pub(super) fn keep_only(&mut self, matters: impl Fn(&ResourceKey) -> bool) {
+        self.verdicts.retain(|key, _| matters(key));
+    }
+}

@@ -1,0 +1,12 @@
+//! The Application controller over in-process clusters and a real git repository.
+
+#[path = "../appset/faults.rs"]
+#[allow(dead_code)]
+mod faults;
+mod scene;
+
+mod deletion;
+mod lifecycle;
+mod operations;
+mod quiet;
+mod reach;
