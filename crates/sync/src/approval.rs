@@ -116,6 +116,11 @@ pub fn by_application(approvals: &Approvals<'_>) -> bool {
 /// A value that the target carries, or that our own field manager wrote, came from the source and does not count.
 /// `"true"` counts for the operation that [`Grant`] names, or else if it was written since the operation began.
 pub fn by_object(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>) -> bool {
+    by_object_for(live, target, approvals, &operation_name(approvals.since))
+}
+
+/// The same for an operation of this name.
+fn by_object_for(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>, operation: &str) -> bool {
     if live.deletion_timestamp().is_some() {
         return true;
     }
@@ -129,7 +134,7 @@ pub fn by_object(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>
     }
     let noted = Writer::of(live, baton::APPROVAL);
     if let Some(grant) = Grant::of(live).filter(|_| noted != Some(Writer::Source)) {
-        if grant.operation == operation_name(approvals.since) && approvals.holds(grant.time) {
+        if grant.operation == operation && approvals.holds(grant.time) {
             return true;
         }
         // The same hand wrote both: the value is as old as the grant, whatever that hand wrote since.
@@ -160,7 +165,8 @@ pub fn unapproved_inside(
 /// Whether a resource may be deleted at a person's request, outside of any operation; else what still needs approval.
 ///
 /// `inside` are the guarded objects of the namespace that is to be deleted. Approvals of the last quarter of an hour
-/// count; they go with the object, so none is used twice.
+/// count: a [`grant`] for [`deletion_of`] the very object, or a person's own `"true"`. They go with the object, so none
+/// is used twice.
 ///
 /// # Errors
 /// The keys of the objects that ask for approval and have none.
@@ -172,11 +178,18 @@ pub fn delete_of_resource(
 ) -> Result<(), Vec<ResourceKey>> {
     let since = now.checked_sub(ALONE).unwrap_or(Timestamp::MIN);
     let approvals = Approvals { application: owner, since, now };
-    let asks = guarded(Some(live), None, &spec_defaults(owner)) && !hooks::is_hook(live);
-    let own = asks && !by_object(live, None, &approvals);
+    let lacks = |object: &Value| {
+        !hooks::is_hook(object) && !by_object_for(object, None, &approvals, &deletion_of(object))
+    };
+    let own = guarded(Some(live), None, &spec_defaults(owner)) && lacks(live);
     let mut missing: Vec<ResourceKey> = own.then(|| live.key()).into_iter().collect();
-    missing.extend(unapproved_inside(inside, |_| false, &approvals));
+    missing.extend(inside.iter().filter(|(_, object)| lacks(object)).map(|(key, _)| key.clone()));
     if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// How the deletion of one object, outside of any operation, is named in approvals.
+pub fn deletion_of(object: &Value) -> String {
+    format!("deletion/{}", object.uid())
 }
 
 /// What the user reads while approvals are missing, in Argo CD's words. Empty for no keys.

@@ -217,6 +217,43 @@ fn a_resource_is_deleted_on_request_only_with_a_fresh_approval() {
 }
 
 #[test]
+fn a_grant_for_one_deletion_holds_for_that_object_only() {
+    let owner = app(json!({}));
+    let now = time("2026-01-01T11:00:00Z");
+    let object = |uid: &str, operation: &str, at: &str| {
+        let mut object =
+            live(Value::Object(grant([&ResourceKey::default()], "ada", time(at), operation)), json!(null));
+        object["metadata"]["annotations"][resource::SYNC_OPTIONS] = json!("Prune=confirm");
+        object["metadata"]["uid"] = json!(uid);
+        object
+    };
+    let cases = [
+        ("u1", "deletion/u1", "2026-01-01T10:50:00Z", true),
+        ("u1", "deletion/u2", "2026-01-01T10:50:00Z", false),
+        ("u1", "deletion/u1", "2026-01-01T10:40:00Z", false),
+        ("u1", "2026-01-01T10:45:00Z", "2026-01-01T10:50:00Z", false),
+    ];
+    for (uid, operation, at, expected) in cases {
+        let object = object(uid, operation, at);
+        assert_eq!(delete_of_resource(&object, &[], &owner, now).is_ok(), expected, "{operation} {at}");
+    }
+}
+
+#[test]
+fn inside_a_namespace_an_application_speaks_for_its_own_objects() {
+    let agreed = app(json!({application::DELETION_APPROVED: "2026-01-01T10:30:00Z"}));
+    let inside = ["ours", "theirs"].map(|name| {
+        let mut object = live(json!({}), json!([]));
+        object["metadata"]["name"] = json!(name);
+        (object.key(), Arc::new(object))
+    });
+    let is_own = |object: &Value| object.name() == "ours";
+    let missing = unapproved_inside(&inside, is_own, &judge(&agreed));
+    assert_eq!(missing, [inside[1].0.clone()]);
+    assert_eq!(unapproved_inside(&inside, is_own, &judge(&app(json!({})))).len(), 2);
+}
+
+#[test]
 fn the_message_names_the_first_and_counts_the_rest() {
     let key = |group: &str, kind: &str, name: &str| ResourceKey {
         group: group.to_owned(),
