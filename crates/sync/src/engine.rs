@@ -112,7 +112,7 @@ enum Stage {
 /// What a stage leads to.
 enum Turn {
     Go(Stage),
-    Act(Vec<Vec<Verb>>, Vec<Vec<Issued>>, Stage),
+    Act(Vec<Vec<(Verb, Issued)>>, Stage),
     Answer(Next, Stage),
 }
 
@@ -164,9 +164,9 @@ impl<'a> Engine<'a> {
             };
             match turn {
                 Turn::Go(stage) => self.stage = stage,
-                Turn::Act(verbs, effects, stage) => {
+                Turn::Act(groups, stage) => {
                     self.stage = stage;
-                    let groups = self.issue(verbs, effects);
+                    let groups = self.issue(groups);
                     if !groups.is_empty() {
                         return Next::Do(groups);
                     }
@@ -241,21 +241,18 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn issue(&mut self, verbs: Vec<Vec<Verb>>, effects: Vec<Vec<Issued>>) -> Vec<Vec<Action>> {
-        let mut groups = Vec::new();
-        for (verbs, effects) in verbs.into_iter().zip(effects) {
-            let mut group = Vec::new();
-            for (verb, issued) in verbs.into_iter().zip(effects) {
-                let id = self.actions;
+    fn issue(&mut self, groups: Vec<Vec<(Verb, Issued)>>) -> Vec<Vec<Action>> {
+        let mut numbered = Vec::new();
+        for group in groups.into_iter().filter(|group| !group.is_empty()) {
+            let mut actions = Vec::with_capacity(group.len());
+            for (verb, issued) in group {
+                self.issued.insert(self.actions, issued);
+                actions.push(Action { id: self.actions, verb });
                 self.actions += 1;
-                self.issued.insert(id, issued);
-                group.push(Action { id, verb });
             }
-            if !group.is_empty() {
-                groups.push(group);
-            }
+            numbered.push(actions);
         }
-        groups
+        numbered
     }
 
     fn end(&mut self, phase: OperationPhase, message: String) -> Turn {
@@ -290,9 +287,27 @@ impl<'a> Engine<'a> {
         verb: impl Fn(&Task) -> Verb,
         next: Stage,
     ) -> Turn {
-        let (verbs, effects) =
-            tasks.into_iter().map(|task| (verb(&self.tasks[task]), Issued { task, effect })).unzip();
-        Turn::Act(vec![verbs], vec![effects], next)
+        Turn::Act(vec![self.group(tasks, effect, verb)], next)
+    }
+
+    fn group(
+        &self,
+        tasks: impl IntoIterator<Item = usize>,
+        effect: Effect,
+        verb: impl Fn(&Task) -> Verb,
+    ) -> Vec<(Verb, Issued)> {
+        tasks.into_iter().map(|task| (verb(&self.tasks[task]), Issued { task, effect })).collect()
+    }
+
+    /// Actions for some of the tasks, a group for each run of one kind.
+    fn by_kind(
+        &self,
+        tasks: &[usize],
+        effect: Effect,
+        verb: impl Fn(&Task) -> Verb,
+    ) -> Vec<Vec<(Verb, Issued)>> {
+        let runs = tasks.chunk_by(|a, b| self.tasks[*a].key.kind == self.tasks[*b].key.kind);
+        runs.map(|run| self.group(run.iter().copied(), effect, &verb)).collect()
     }
 
     /// Positions of the tasks that fulfil a condition, in order.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_api::application_status::SyncPhase;
-use baton_api::object::Object;
+use baton_api::object::{Object, ResourceKey};
 use serde_json::Value;
 
 use crate::kind_order::rank;
@@ -19,7 +19,7 @@ use crate::tracking::is_crd;
 pub fn arrange(tasks: &mut [Task], prune_last: bool) {
     reverse_prunes(tasks);
     put_last(tasks, prune_last);
-    tasks.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key)));
+    tasks.sort_by_cached_key(place);
     lift(
         tasks,
         |task, object| is_namespace(object).then(|| task.key.name.clone()),
@@ -45,8 +45,9 @@ pub(crate) fn defined_kind(object: &Value) -> Option<(&str, &str)> {
     Some((object["spec"]["group"].as_str()?, object["spec"]["names"]["kind"].as_str()?))
 }
 
-fn place(task: &Task) -> (i8, i64, usize, &str) {
-    (order(&task.phase), task.wave, rank(&task.key.kind), &task.key.name)
+/// What decides where a task stands. Beyond the name it is all the same, as long as it is always the same.
+fn place(task: &Task) -> (i8, i64, usize, String, ResourceKey) {
+    (order(&task.phase), task.wave, rank(&task.key.kind), task.key.name.clone(), task.key.clone())
 }
 
 /// What was created last is pruned first: the waves of prunes change places, the first with the last.

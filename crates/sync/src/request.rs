@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use crate::action::Propagation;
 use crate::approval::operation_name;
-use crate::options::Options;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ impl Request {
 
     /// Whether the operation has an option, word for word.
     pub(crate) fn has(&self, option: &str) -> bool {
-        Options::list(&self.sync.sync_options).has(option)
+        self.sync.sync_options.iter().any(|own| own == option)
     }
 
     /// Whether objects may be deleted and created anew where they cannot be changed.

@@ -3,7 +3,7 @@
 use baton_api::application_status::{OperationPhase, ResultCode};
 use baton_api::object::Object;
 
-use super::effect::{Effect, Issued};
+use super::effect::Effect;
 use super::{Engine, Stage, Turn, message};
 use crate::action::Verb;
 use crate::options::{self, Removal};
@@ -52,14 +52,8 @@ impl Engine<'_> {
         });
         let asked: Vec<usize> = asked.into_iter().filter(|index| Some(*index) != but).collect();
         let shut = self.is_shut();
-        let mut groups: (Vec<Vec<Verb>>, Vec<Vec<Issued>>) = Default::default();
-        for group in asked.chunk_by(|a, b| self.tasks[*a].key.kind == self.tasks[*b].key.kind) {
-            groups.0.push(
-                group.iter().map(|i| Verb::Apply(self.apply_of(&self.tasks[*i], true, shut))).collect(),
-            );
-            groups.1.push(group.iter().map(|i| Issued { task: *i, effect: Effect::Check }).collect());
-        }
-        Turn::Act(groups.0, groups.1, Stage::Checked)
+        let verb = |task: &Task| Verb::Apply(self.apply_of(task, true, shut));
+        Turn::Act(self.by_kind(&asked, Effect::Check, verb), Stage::Checked)
     }
 
     pub(super) fn after_check(&mut self) -> Turn {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use baton_api::application_status::{OperationPhase, ResultCode, SyncPhase};
 
-use super::effect::{Effect, Issued};
+use super::effect::Effect;
 use super::wave::{Part, Purpose, Run};
 use super::{Engine, Stage, Turn, message};
 use crate::action::Verb;
@@ -24,10 +24,8 @@ impl Engine<'_> {
         if !pruned.is_empty() {
             return self.wait(self.waiting(&pruned, true), Vec::new());
         }
-        let mut ended = self.which(|task| task.is_completed() && self.is_to_release(task));
-        // A hook of two phases is one object.
-        let mut seen = BTreeSet::new();
-        ended.retain(|index| seen.insert(&self.tasks[*index].key));
+        let ended = self.which(|task| task.is_completed() && self.is_to_release(task));
+        let ended = self.each_object_once(ended);
         if !ended.is_empty() {
             return self.act(ended, Effect::ReleaseCompleted, release_of, Stage::Step);
         }
@@ -41,7 +39,7 @@ impl Engine<'_> {
     fn await_running(&mut self) -> Option<Turn> {
         let (first, last) = (self.tasks.first()?, self.tasks.last()?);
         let several = first.wave != last.wave || first.phase != last.phase;
-        let over = self.is_over();
+        let over = self.last_when_over();
         let running = self.which(|task| {
             task.is_running() && (task.is_hook() || several && !over.is_some_and(|last| same(task, last)))
         });
@@ -65,7 +63,7 @@ impl Engine<'_> {
     /// A task of the last wave, where that is all carried out and its resources need not become healthy.
     ///
     /// A sync ends with that; only one that was stopped right then comes here.
-    fn is_over(&self) -> Option<&Task> {
+    fn last_when_over(&self) -> Option<&Task> {
         let mut part = self
             .tasks
             .iter()
@@ -109,16 +107,20 @@ impl Engine<'_> {
         let over = self.which(|task| {
             task.live.is_some() && !task.is_running() && !task.is_terminating() && task.has_policy(policy)
         });
+        let over = self.each_object_once(over);
         let held: Vec<usize> =
             over.iter().copied().filter(|index| self.is_to_release(&self.tasks[*index])).collect();
-        let verbs = vec![
-            held.iter().map(|index| release_of(&self.tasks[*index])).collect(),
-            over.iter().map(|index| Verb::Delete(self.delete_of(&self.tasks[*index], false))).collect(),
-        ];
-        let issued =
-            |tasks: &[usize], effect| tasks.iter().map(|task| Issued { task: *task, effect }).collect();
-        let effects = vec![issued(&held, Effect::Release), issued(&over, Effect::DeleteHook)];
-        Turn::Act(verbs, effects, next)
+        let delete = |task: &Task| Verb::Delete(self.delete_of(task, false));
+        let groups =
+            vec![self.group(held, Effect::Release, release_of), self.group(over, Effect::DeleteHook, delete)];
+        Turn::Act(groups, next)
+    }
+
+    /// The first task of each object: a hook of two phases is one.
+    fn each_object_once(&self, mut tasks: Vec<usize>) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        tasks.retain(|index| seen.insert(&self.tasks[*index].key));
+        tasks
     }
 
     /// Whether a hook is held by its finalizer and nobody tried to take that off yet.

@@ -3,7 +3,7 @@
 use baton_api::application_status::{OperationPhase, ResultCode};
 use baton_api::object::ResourceKey;
 
-use super::effect::{Effect, Issued};
+use super::effect::Effect;
 use super::step::{look_of, release_of};
 use super::{Engine, Next, Stage, Turn, message};
 use crate::action::Verb;
@@ -135,13 +135,8 @@ impl Engine<'_> {
             !engine.tasks[index].is_prune() && engine.tasks[index].is_pending()
         });
         let shut = self.is_shut();
-        let (mut verbs, mut effects) = (Vec::new(), Vec::new());
-        for kind in creates.chunk_by(|a, b| self.tasks[*a].key.kind == self.tasks[*b].key.kind) {
-            let apply = |index: &usize| Verb::Apply(self.apply_of(&self.tasks[*index], false, shut));
-            verbs.push(kind.iter().map(apply).collect());
-            effects.push(kind.iter().map(|task| Issued { task: *task, effect: Effect::Apply }).collect());
-        }
-        Turn::Act(verbs, effects, Stage::Wave(run.at(Part::Applied)))
+        let verb = |task: &Task| Verb::Apply(self.apply_of(task, false, shut));
+        Turn::Act(self.by_kind(&creates, Effect::Apply, verb), Stage::Wave(run.at(Part::Applied)))
     }
 
     fn after_apply(&mut self, run: Run) -> Turn {
