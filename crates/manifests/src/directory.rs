@@ -3,8 +3,10 @@
 use baton_api::source::DirectorySource;
 use baton_grammar::globs::gobwas::Pattern;
 use baton_source::{Astray, Entry, Kind, Place, Tree};
+use bytes::Bytes;
 use serde_json::Value;
 
+use crate::aside::aside;
 use crate::checkout::{Checkout, joined};
 use crate::documents;
 use crate::error::Fault;
@@ -28,10 +30,15 @@ pub(crate) async fn render(
     // Files that ask to be skipped are read as well, but do not count.
     let contents = checkout.read(&paths, limits.manifest_bytes.saturating_mul(2)).await;
     let contents = contents.map_err(|fault| too_large(fault, limits))?;
+    let (files, limits) = (files.into_iter().map(str::to_owned).collect::<Vec<_>>(), limits.clone());
+    aside(move || objects_of_all(&files, &contents, &limits)).await?
+}
+
+fn objects_of_all(files: &[String], contents: &[Bytes], limits: &Limits) -> Result<Vec<Value>, Fault> {
     let mut objects = Vec::new();
     let mut counted = 0;
     for (file, content) in files.iter().zip(contents) {
-        let text = documents::text(&content);
+        let text = documents::text(content);
         if text.contains(SKIP_MARKER) {
             continue;
         }

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use baton_grammar::yaml;
 use serde_json::Value;
 
+use crate::aside::aside;
+use crate::error::Fault;
+
 /// The objects of a text, up to where it cannot be read any more.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Documents {
@@ -47,6 +50,15 @@ pub(crate) fn stream(text: &str) -> Documents {
         }
     }
     documents
+}
+
+/// The objects a tool printed; all of it must be such.
+pub(crate) async fn printed(text: String, tool: String) -> Result<Vec<Value>, Fault> {
+    let read = aside(move || stream(&text)).await?;
+    match read.fault {
+        Some(why) => Err(Fault::Manifest { file: tool, why }),
+        None => Ok(read.objects),
+    }
 }
 
 impl Documents {
@@ -161,4 +173,34 @@ fn is_separator(line: &str) -> bool {
         let rest = rest.trim();
         rest.is_empty() || rest.starts_with('#')
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_is_lost_between_documents(text in "(---|\n|#| |a: b|\\{|\\}|\\[|kind: A|\"|\r|-){0,40}") {
+            prop_assert_eq!(chunks(&text).collect::<String>(), text.as_str());
+        }
+
+        #[test]
+        fn any_text_gives_objects_of_a_kind_or_a_reason(text in "(---\n|\n|#x|  |a: b\n|\\{|\\}|\\[|kind: A\n|items: |\"|'|:|,|é|\\*x|&x ){0,30}") {
+            let read = stream(&text);
+            prop_assert!(read.objects.iter().all(|object| missing(object).is_none()));
+            if let Ok(objects) = exploded(read.objects, 100) {
+                prop_assert!(objects.iter().all(Value::is_object));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_some_text(bytes in proptest::collection::vec(any::<u8>(), 0..40), mark in 0..4) {
+            let marks: [&[u8]; 4] = [&[], &[0xff, 0xfe], &[0xfe, 0xff], &[0xef, 0xbb, 0xbf]];
+            let bytes = [marks[usize::try_from(mark).expect("small")], &bytes].concat();
+            prop_assert!(text(&bytes).chars().count() <= bytes.len());
+        }
+    }
 }

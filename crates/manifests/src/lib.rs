@@ -10,6 +10,7 @@
 //! - What one set of credentials has read is never given to another.
 //! - Files, bytes, objects, time and output are bounded ([`Limits`]).
 
+mod aside;
 mod cache;
 mod changes;
 mod checkout;

@@ -9,6 +9,7 @@ use baton_source::{Access, Commit, Repositories, access};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::aside::aside;
 use crate::cache::{Cache, Key, Part};
 use crate::changes::Watched;
 use crate::checkout::Location;
@@ -19,7 +20,7 @@ use crate::helm::{self, Chart, ChartRepositories, Wanted};
 use crate::request::{Rendered, Request};
 use crate::settings::Settings;
 use crate::tools::Tools;
-use crate::{detection, directory, documents, kustomize, overrides};
+use crate::{detection, directory, documents, kustomize, overrides, workshop};
 
 /// Renders sources. Clones share their caches.
 #[derive(Debug, Clone)]
@@ -78,6 +79,7 @@ impl Manifests {
     pub fn new(repositories: Repositories, settings: Settings) -> Manifests {
         let cache = Cache::new(settings.limits.cached_bytes);
         let tools = Tools::new(&settings.limits);
+        workshop::clear_remains(&settings.work_dir);
         Manifests(Arc::new(Inner {
             repositories,
             settings,
@@ -239,8 +241,9 @@ impl Inner {
                 (self.render_chart(request, one, all, ground, "", source).await?, SourceType::Helm)
             }
         };
-        let objects = documents::exploded(objects, limits.objects).map_err(Fault::Limit)?;
-        Ok(Part::new(objects, source_type))
+        let most = limits.objects;
+        let part = aside(move || Ok(Part::new(documents::exploded(objects, most)?, source_type)));
+        part.await?.map_err(Fault::Options)
     }
 
     async fn render_commit(

@@ -8,19 +8,27 @@ use std::path::{Path, PathBuf};
 
 use baton_source::Astray;
 use bytes::Bytes;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
-use crate::checkout::Checkout;
+use crate::aside::aside;
+use crate::checkout::{Checkout, joined};
 use crate::error::Fault;
 use crate::settings::{Limits, Settings};
 
 /// How many files are read at once.
 const BATCH: usize = 2000;
 
+/// How the names of the directories begin; the process's number follows.
+const PREFIX: &str = "baton-render-";
+
 /// A directory of one rendering, gone with this.
 #[derive(Debug)]
 pub(crate) struct Workshop {
-    directory: TempDir,
+    /// Present until this is dropped.
+    directory: Option<TempDir>,
+    place: PathBuf,
     files: usize,
     bytes: u64,
     limits: Limits,
@@ -34,7 +42,8 @@ impl Workshop {
         let directory = blocking(move || {
             std::fs::create_dir_all(&work_dir)?;
             let work_dir = std::path::absolute(&work_dir)?;
-            let directory = tempfile::Builder::new().prefix("baton-render-").tempdir_in(work_dir)?;
+            let prefix = format!("{PREFIX}{}-", std::process::id());
+            let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(work_dir)?;
             for name in ["home", "tmp", "repository", "values"] {
                 std::fs::create_dir(directory.path().join(name))?;
             }
@@ -42,12 +51,14 @@ impl Workshop {
         })
         .await?;
         let limits = settings.limits.clone();
-        Ok(Workshop { directory, files: 0, bytes: 0, limits, written: BTreeSet::new() })
+        let place = directory.path().to_owned();
+        let written = BTreeSet::new();
+        Ok(Workshop { directory: Some(directory), place, files: 0, bytes: 0, limits, written })
     }
 
     /// The whole directory.
     pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
+        &self.place
     }
 
     /// The directory in which a path of the repository is written.
@@ -60,10 +71,13 @@ impl Workshop {
         let real = checkout.directory(path)?;
         let mut shown = Vec::new();
         let mut refused = None;
+        let most = self.limits.tree_files;
         checkout.tree.walk(&real, |from, astray| match astray {
+            // One too many is enough to know.
+            None if shown.len() > most => {}
             None => {
                 let rest = from[real.len()..].trim_start_matches('/');
-                shown.push((crate::checkout::joined(path, rest), from.to_owned()));
+                shown.push((joined(path, rest), from.to_owned()));
             }
             // A tool that needs it says so.
             Some(Astray::Missing) => {}
@@ -76,8 +90,7 @@ impl Workshop {
         }
         shown.retain(|(to, _)| self.written.insert(to.clone()));
         self.files += shown.len();
-        if self.files > self.limits.tree_files {
-            let most = self.limits.tree_files;
+        if self.files > most {
             return Err(Fault::Limit(format!("the source needs more than {most} files of its repository")));
         }
         for batch in shown.chunks(BATCH) {
@@ -132,6 +145,31 @@ impl Workshop {
     }
 }
 
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        let directory = self.directory.take();
+        // Many files take a while to remove.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || drop(directory));
+        }
+    }
+}
+
+/// Removes what processes that were killed have left behind.
+pub(crate) fn clear_remains(work_dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(work_dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'));
+        let process = number.and_then(|(number, _)| Pid::from_raw(number.parse().ok()?));
+        // Another user's process cannot be asked, but is there.
+        let is_gone = process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH));
+        if is_gone && let Err(error) = std::fs::remove_dir_all(entry.path()) {
+            tracing::warn!(path = %entry.path().display(), %error, "what a rendering left behind stays");
+        }
+    }
+}
+
 fn write_all(root: &Path, paths: &[String], contents: &[Bytes]) -> io::Result<()> {
     let mut made: Option<PathBuf> = None;
     for (path, content) in paths.iter().zip(contents) {
@@ -149,9 +187,25 @@ fn write_all(root: &Path, paths: &[String], contents: &[Bytes]) -> io::Result<()
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(Fault::Machine(format!("the temporary directory cannot be used: {error}"))),
-        Err(_) => Err(Fault::Machine("the rendering was given up".to_owned())),
+    let done = aside(work).await?;
+    done.map_err(|error| Fault::Machine(format!("the temporary directory cannot be used: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_dead_left_behind_is_removed() {
+        let work = tempfile::tempdir().expect("a directory");
+        let mut dead = std::process::Command::new("true").spawn().expect("a process");
+        dead.wait().expect("it ends");
+        let own = std::process::id();
+        let names = [format!("{PREFIX}{}-x", dead.id()), format!("{PREFIX}{own}-x"), "other-1-x".to_owned()];
+        for name in &names {
+            std::fs::create_dir_all(work.path().join(name).join("deep")).expect("a directory");
+        }
+        clear_remains(work.path());
+        assert_eq!(names.map(|name| work.path().join(name).exists()), [false, true, true]);
     }
 }

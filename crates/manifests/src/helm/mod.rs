@@ -82,11 +82,7 @@ pub(crate) async fn render(
         }
         other => other?,
     };
-    let read = documents::stream(&printed);
-    match read.fault {
-        Some(why) => Err(Fault::Manifest { file: "helm template".to_owned(), why }),
-        None => Ok(read.objects),
-    }
+    documents::printed(printed, "helm template".to_owned()).await
 }
 
 /// Runs of helm on one chart.

@@ -67,11 +67,8 @@ pub(crate) async fn render(
         shown: format!("{} {verb} {}", name(&program), if directory.is_empty() { "." } else { directory }),
     };
     let shown = job.shown.clone();
-    let read = documents::stream(&tools.run(&workshop, job).await?);
-    match read.fault {
-        Some(why) => Err(Fault::Manifest { file: shown, why }),
-        None => Ok(read.objects),
-    }
+    let printed = tools.run(&workshop, job).await?;
+    documents::printed(printed, shown).await
 }
 
 /// The program to build with, and how it is told to.
