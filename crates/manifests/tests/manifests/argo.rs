@@ -101,3 +101,14 @@ async fn kustomizations_give_the_objects_argo_cd_gives() {
         check(case, answer).await;
     }
 }
+
+/// Run by hand, where helm is installed.
+#[tokio::test]
+#[ignore = "needs helm"]
+async fn charts_give_the_objects_argo_cd_gives() {
+    let cases = cases(include_str!("../argo/helm.yaml"), include_str!("../argo/helm.json"));
+    assert!(cases.len() >= 20, "{} cases", cases.len());
+    for (case, answer) in &cases {
+        check(case, answer).await;
+    }
+}

@@ -6,5 +6,7 @@ mod directory;
 mod helm;
 mod hostile;
 mod kustomize;
+#[path = "../../../source/tests/support/repo.rs"]
+mod repo;
 mod sources;
 mod support;

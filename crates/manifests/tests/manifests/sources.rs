@@ -13,7 +13,7 @@ async fn sources_are_rendered_in_order_each_at_its_revision() {
     let first = Repo::with(&[("a.yaml", &config_map("old"))]);
     let old = first.git(&["rev-parse", "HEAD"]);
     first.write("a.yaml", config_map("new"));
-    let new = first.commit();
+    let new = first.commit().to_string();
     let second = Repo::with(&[("dir/b.yaml", &config_map("b"))]);
     let at = second.git(&["rev-parse", "HEAD"]);
     let world = World::with(&[(URL, &first), (OTHER, &second)], |_| {});
@@ -124,7 +124,7 @@ async fn a_commit_that_touches_nothing_watched_gives_the_same_objects_again() {
         ask.await.expect("rendered")
     };
     repo.write("elsewhere.txt", "changed");
-    let next = repo.commit();
+    let next = repo.commit().to_string();
     let kept = later(Some(".;/lib")).await;
     assert!(Arc::ptr_eq(&kept.objects[0], &first.objects[0]));
     assert_eq!((kept.revisions[0].as_str(), kept.digest), (next.as_str(), first.digest));

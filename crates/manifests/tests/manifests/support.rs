@@ -1,9 +1,7 @@
 //! Real repositories, and one place to render them.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
 use baton_api::source::Source;
@@ -12,83 +10,12 @@ use baton_source::{Repositories, Trust};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub(crate) use crate::repo::Repo;
+
 /// The URL of the repository most tests have.
 pub(crate) const URL: &str = "https://git.example.com/team/repo.git";
 
 static TRUST: LazyLock<Trust> = LazyLock::new(Trust::default);
-
-/// A repository with a working tree.
-pub(crate) struct Repo {
-    directory: TempDir,
-}
-
-impl Repo {
-    /// An empty repository whose default branch is `main`.
-    pub(crate) fn new() -> Repo {
-        let repo = Repo { directory: tempfile::tempdir().expect("a directory") };
-        repo.git(&["init", "-q", "-b", "main"]);
-        repo
-    }
-
-    /// A repository with these files, committed.
-    pub(crate) fn with(files: &[(&str, &str)]) -> Repo {
-        let repo = Repo::new();
-        for (path, content) in files {
-            repo.write(path, content);
-        }
-        repo.commit();
-        repo
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// Runs git in the repository and gives what it prints.
-    pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        self.git_with_input(arguments, b"")
-    }
-
-    pub(crate) fn git_with_input(&self, arguments: &[&str], input: &[u8]) -> String {
-        let mut child = Command::new("git")
-            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
-            .args(arguments)
-            .current_dir(self.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("git runs");
-        child.stdin.take().expect("piped").write_all(input).expect("git reads");
-        let output = child.wait_with_output().expect("git ends");
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {complaint}");
-        String::from_utf8(output.stdout).expect("UTF-8").trim_end().to_owned()
-    }
-
-    /// Writes a file without committing it.
-    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("it is in the repository")).expect("a directory");
-        std::fs::write(path, content).expect("written");
-    }
-
-    /// Makes a symbolic link without committing it.
-    pub(crate) fn link(&self, path: &str, target: &str) {
-        let path = self.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("it is in the repository")).expect("a directory");
-        std::os::unix::fs::symlink(target, path).expect("linked");
-    }
-
-    /// Commits all that was written and gives the commit.
-    pub(crate) fn commit(&self) -> String {
-        self.git(&["add", "-A"]);
-        self.git(&["commit", "-q", "--allow-empty", "-m", "change"]);
-        self.git(&["rev-parse", "HEAD"])
-    }
-}
 
 /// A renderer of some repositories.
 pub(crate) struct World {
