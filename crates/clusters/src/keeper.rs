@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, GroupKind, Served};
 use crate::error::ClusterError;
 use crate::live::Wakes;
 use crate::requests::Requests;
-use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus};
+use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus, settings_change};
 use crate::sweep::{Findings, sweep};
 use crate::watch::Watch;
 
@@ -71,10 +71,7 @@ impl Keeper {
                 () = tokio::time::sleep_until(self.next_sweep), if !self.sweeping => {}
                 // An open watch does not notice that the network is gone.
                 () = tokio::time::sleep(PROBE_EVERY) => self.shared.situation.lock().suspect = true,
-                changed = settings.changed() => match changed {
-                    Ok(()) => self.next_sweep = Instant::now(),
-                    Err(_) => return,
-                },
+                () = settings_change(&mut settings) => self.next_sweep = Instant::now(),
             }
         }
     }

@@ -115,6 +115,13 @@ pub(crate) struct Situation {
     pub(crate) impatient: bool,
 }
 
+/// Waits until the settings are others. Those of a cluster whose [`crate::Clusters`] are gone stay as they are.
+pub(crate) async fn settings_change(settings: &mut watch::Receiver<Arc<Settings>>) {
+    if settings.changed().await.is_err() {
+        std::future::pending().await
+    }
+}
+
 // === impl Shared ===
 
 impl Shared {

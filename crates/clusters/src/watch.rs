@@ -14,7 +14,7 @@ use crate::error::ClusterError;
 use crate::live::{KindId, Uid, Wakes, digest};
 use crate::paths;
 use crate::requests::{Lines, Requests};
-use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus};
+use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus, settings_change};
 
 /// Objects of a page of a list.
 pub(crate) const PAGE: usize = 500;
@@ -77,7 +77,7 @@ impl Watch {
             tokio::select! {
                 biased;
                 // What is kept of an object depends on the settings.
-                changed = settings.changed() => if changed.is_err() { return },
+                () = settings_change(&mut settings) => {}
                 () = self.follow(version, &mut pause) => {}
             }
         }
