@@ -174,7 +174,13 @@ impl Inner {
     }
 
     fn wanted<'a>(&'a self, source: &'a Source, access: &'a Access) -> Wanted<'a> {
-        Wanted { repositories: &self.repositories, url: &source.repo_url, access, chart: &source.chart }
+        Wanted {
+            repositories: &self.repositories,
+            url: &source.repo_url,
+            access,
+            chart: &source.chart,
+            pass_credentials: source.helm.as_ref().is_some_and(|helm| helm.pass_credentials),
+        }
     }
 
     /// Whether no source has changed where the Application is generated from.

@@ -46,7 +46,7 @@ pub struct Limits {
     pub sources: usize,
     /// Most files written out for a tool.
     pub tree_files: usize,
-    /// Most bytes written out for a tool.
+    /// Most bytes written out for a tool, and most that it may write itself.
     pub tree_bytes: u64,
     /// Longest time a tool may take.
     pub tool_time: Duration,

@@ -32,6 +32,7 @@ pub(crate) struct Tools {
     runner: Runner,
     time: Duration,
     output: usize,
+    disk: u64,
     /// Whether this machine lets us take the network from a process.
     can_isolate: OnceCell<bool>,
 }
@@ -56,6 +57,7 @@ impl Tools {
             runner: Runner::new(limits.tools),
             time: limits.tool_time,
             output: limits.tool_output,
+            disk: limits.tree_bytes,
             can_isolate: OnceCell::new(),
         }
     }
@@ -76,7 +78,10 @@ impl Tools {
             directory: job.directory,
             environment,
             input: Vec::new(),
-            bounds: self.bounds(self.time),
+            bounds: Bounds {
+                growth: Some((workshop.path().join("home"), self.disk)),
+                ..self.bounds(self.time)
+            },
         };
         let failed = |complaint: String| Fault::Tool { command: job.shown.clone(), complaint };
         match self.runner.output(invocation, self.output).await {
@@ -87,7 +92,7 @@ impl Tools {
             }
             Err(Failure::Refused(Refusal::Limit(why) | Refusal::Content(why))) => Err(failed(why)),
             Err(Failure::Refused(Refusal::Large { bytes, .. }) | Failure::Grown(bytes)) => {
-                Err(failed(format!("it needs more than {bytes} bytes")))
+                Err(failed(format!("it needs more than {bytes} bytes of disk")))
             }
             Err(Failure::Io(error) | Failure::Refused(Refusal::Io(error))) => {
                 Err(Fault::Machine(format!("`{}` cannot be run: {error}", job.shown)))
@@ -102,7 +107,7 @@ impl Tools {
         let inherited = names.filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
         let own = [
             ("HOME", path("home")),
-            ("TMPDIR", path("tmp")),
+            ("TMPDIR", path("home/tmp")),
             ("XDG_CONFIG_HOME", path("home/config")),
             ("XDG_CACHE_HOME", path("home/cache")),
             ("XDG_DATA_HOME", path("home/data")),

@@ -44,8 +44,8 @@ impl Workshop {
             let work_dir = std::path::absolute(&work_dir)?;
             let prefix = format!("{PREFIX}{}-", std::process::id());
             let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(work_dir)?;
-            for name in ["home", "tmp", "repository", "values"] {
-                std::fs::create_dir(directory.path().join(name))?;
+            for name in ["home/tmp", "repository", "values"] {
+                std::fs::create_dir_all(directory.path().join(name))?;
             }
             Ok(directory)
         })

@@ -110,8 +110,12 @@ impl Dependencies {
         }
     }
 
-    /// Files with which helm logs in.
-    pub(super) fn credentials(&self, request: &Request<'_>) -> Result<Vec<(&'static str, String)>, Fault> {
+    /// Files with which helm logs in; `everywhere` lets it do so wherever an index leads.
+    pub(super) fn credentials(
+        &self,
+        request: &Request<'_>,
+        everywhere: bool,
+    ) -> Result<Vec<(&'static str, String)>, Fault> {
         let (mut repositories, mut registries) = (Vec::new(), json!({}));
         for address in &self.addresses {
             let access = access(address, request.project, request.secrets)?;
@@ -127,6 +131,7 @@ impl Dependencies {
                     "url": address,
                     "username": username,
                     "password": password.expose(),
+                    "pass_credentials_all": everywhere,
                 })),
             }
         }

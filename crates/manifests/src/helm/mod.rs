@@ -73,7 +73,7 @@ pub(crate) async fn render(
     let printed = match run.helm(arguments.clone(), false, "template").await {
         Err(Fault::Tool { complaint, .. }) if complaint.contains(MISSING_DEPENDENCIES) => {
             let network = dependencies.permitted(settings)?;
-            let secrets = dependencies.credentials(chart.request)?;
+            let secrets = dependencies.credentials(chart.request, chart.options.pass_credentials)?;
             for (name, content) in secrets {
                 workshop.put(name, content).await?;
             }

@@ -70,6 +70,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) url: &'a str,
     pub(crate) access: &'a Access,
     pub(crate) chart: &'a str,
+    /// Whether credentials go wherever the index says the chart is.
+    pub(crate) pass_credentials: bool,
 }
 
 impl ChartRepositories {
@@ -104,7 +106,8 @@ impl ChartRepositories {
         } else {
             format!("{}/{}", wanted.url.trim_end_matches('/'), address.trim_start_matches('/'))
         };
-        let archive = wanted.repositories.download(&address, wanted.url, wanted.access, MAX_ARCHIVE).await?;
+        let home = if wanted.pass_credentials { &address } else { wanted.url };
+        let archive = wanted.repositories.download(&address, home, wanted.access, MAX_ARCHIVE).await?;
         let expected = release.digest.trim_start_matches("sha256:");
         let found: String = Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
         if !expected.is_empty() && !expected.eq_ignore_ascii_case(&found) {

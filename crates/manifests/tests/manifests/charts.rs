@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use baton_source::RepositorySecret;
+use baton_source::{Access, Repositories, RepositorySecret, SourceError};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -105,6 +105,14 @@ fn chart(url: &str, revision: &str, helm: Value) -> baton_api::source::Source {
     source(json!({"repoURL": url, "chart": "shop", "targetRevision": revision, "helm": helm}))
 }
 
+/// A Secret with a password for a repository.
+fn secret(url: &str, password: &str) -> &'static [RepositorySecret] {
+    let labels = BTreeMap::from([("argocd.argoproj.io/secret-type".to_owned(), "repository".to_owned())]);
+    let data = [("url", url), ("type", "helm"), ("username", "user"), ("password", password)];
+    let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).into();
+    Box::leak(Box::new([RepositorySecret::read(&labels, &data, "charts").expect("a repository's")]))
+}
+
 fn world(stand_in: &StandIn) -> World {
     World::with(&[], |settings| settings.helm.clone_from(&stand_in.program))
 }
@@ -193,17 +201,47 @@ async fn credentials_go_to_the_repository_and_nowhere_else() {
     server.put("/stable/charts/shop-1.0.0.tgz", format!("to {other}/shop.tgz"));
     let index = json!({"entries": {"shop": [{"version": "1.0.0", "urls": ["charts/shop-1.0.0.tgz"]}]}});
     server.put("/stable/index.yaml", index.to_string());
-    let labels = BTreeMap::from([("argocd.argoproj.io/secret-type".to_owned(), "repository".to_owned())]);
-    let data = [("url", url.as_str()), ("type", "helm"), ("username", "user"), ("password", "hunter2")];
-    let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).into();
-    let secrets = [RepositorySecret::read(&labels, &data, "charts").expect("a repository's")];
     let stand_in = StandIn::new();
     let sources = [chart(&url, "1.0.0", json!({}))];
-    let secrets = Box::leak(Box::new(secrets));
+    let secrets = secret(&url, "hunter2");
     world(&stand_in).ask(&sources, |request| request.secrets = secrets).await.expect("rendered");
     assert!(server.asked().iter().all(|(_, who)| who.as_deref() == Some("Basic dXNlcjpodW50ZXIy")));
     assert_eq!(server.asked().len(), 2);
     assert_eq!(elsewhere.asked(), [("/stable/shop.tgz".to_owned(), None)]);
+    let index = json!({"entries": {"shop": [{"version": "1.0.0", "urls": [format!("{other}/shop.tgz")]}]}});
+    server.put("/stable/index.yaml", index.to_string());
+    for pass in [false, true] {
+        let sources = [chart(&url, "1.0.0", json!({"passCredentials": pass}))];
+        world(&stand_in).ask(&sources, |request| request.secrets = secrets).await.expect("rendered");
+        let (_, who) = elsewhere.asked().pop().expect("asked");
+        assert_eq!(who.is_some(), pass);
+    }
+}
+
+#[tokio::test]
+async fn what_one_set_of_credentials_has_read_is_not_given_to_another() {
+    let (server, url) = repository(&["1.0.0"]).await;
+    let stand_in = StandIn::new();
+    let world = world(&stand_in);
+    let sources = [chart(&url, "1.0.0", json!({}))];
+    for password in ["one", "two", "one"] {
+        let secrets = secret(&url, password);
+        world.ask(&sources, |request| request.secrets = secrets).await.expect("rendered");
+    }
+    assert_eq!(server.asked().len(), 4, "an index and an archive for each");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_refused() {
+    let (_server, url) = repository(&["1.0.0"]).await;
+    let repositories = Repositories::new(baton_source::Settings::default());
+    let address = format!("{url}/index.yaml");
+    let read = repositories.download(&address, &url, &Access::anonymous(), 20).await;
+    assert!(matches!(read, Err(SourceError::Limit { .. })), "{read:?}");
+    for address in ["file:///etc/passwd", "ftp://127.0.0.1/x", "nonsense", "http://"] {
+        let read = repositories.download(address, &url, &Access::anonymous(), 20).await;
+        assert!(matches!(read, Err(SourceError::Url { .. })), "{read:?}");
+    }
 }
 
 /// Run by hand, where helm is installed.
