@@ -227,7 +227,7 @@ fn errors_name_the_line_and_nothing_else() {
         ("return { [1] = 1, [9] = 2 }", "cannot encode sparse array"),
         ("local t = {} t.t = t return t", "cannot encode recursively nested tables to JSON"),
         ("return { x = 0/0 }", "cannot encode a number that is not finite to JSON"),
-        ("string.rep()", "<string>:1: bad argument #1 to 'rep' (string expected, got no value)"),
+        ("string.rep()", "<string>:1: bad argument #1 to 'rep' (string expected, got nil)"),
     ] {
         let error = open(script, &json!({})).expect_err(script);
         assert_eq!(error.to_string(), expected, "{script}");

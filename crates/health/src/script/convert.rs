@@ -5,8 +5,8 @@ use serde_json::{Map, Number, Value};
 
 use super::ScriptError;
 
-/// Deepest nesting a script may return.
-const MAX_DEPTH: usize = 600;
+/// Deepest nesting a script may be given or return: both are walked on a thread's stack.
+const MAX_DEPTH: usize = 256;
 
 /// Most values a script may return, and most bytes of text in them. A table that is used twice counts twice.
 const MAX_VALUES: usize = 1_000_000;
@@ -18,6 +18,19 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Field of the metatable of what was a map, by which an empty one is told from an empty list. A script that copies
 /// tables copies it too.
 const MAP: &str = "__baton_map";
+
+/// Whether a value is nested deeper than a script may be given.
+pub(super) fn is_too_deep(value: &Value) -> bool {
+    fn deeper(value: &Value, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else { return true };
+        match value {
+            Value::Array(items) => items.iter().any(|item| deeper(item, left)),
+            Value::Object(fields) => fields.values().any(|field| deeper(field, left)),
+            _ => false,
+        }
+    }
+    deeper(value, MAX_DEPTH)
+}
 
 /// A value as Lua sees it: `null` is nothing at all, neither in a map nor in a list.
 pub(super) fn to_lua(lua: &Lua, value: &Value) -> Result<LuaValue, Error> {

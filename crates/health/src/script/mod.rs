@@ -62,6 +62,9 @@ pub enum ScriptError {
     /// Its text, or what it returned, is too large.
     #[error("{0} is too large")]
     TooLarge(&'static str),
+    /// The object is nested deeper than scripts are given.
+    #[error("the object is nested too deep for a script")]
+    TooDeep,
     /// It returned something else than it was to.
     #[error("expect table output from Lua script, not {0}")]
     NotATable(&'static str),
@@ -107,6 +110,9 @@ pub(crate) fn run(
 ) -> Result<Value, ScriptError> {
     if script.text.len() > MAX_SCRIPT {
         return Err(ScriptError::TooLarge("the script"));
+    }
+    if convert::is_too_deep(object) {
+        return Err(ScriptError::TooDeep);
     }
     let meter = Arc::new(Meter::new());
     let outcome = evaluate(script, object, parameters, now, &meter);
