@@ -108,6 +108,7 @@ fn texts_are_bounded() {
     is_limited("local s = ('x'):rep(1e6) return { status = s:gsub('x', function(x) return x end) }");
     is_limited("return { status = ('%99d'):rep(1e6):format(1) }");
     is_limited("local s = ('x'):rep(8e6) return { status = ('%s%s'):format(s, s) }");
+    is_limited("return { status = os.date(('%c'):rep(4e6)) }");
     is_stopped("while true do (''):rep(2 ^ 31) end");
 }
 

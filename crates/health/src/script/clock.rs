@@ -3,6 +3,9 @@
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use mlua::{Error, Lua, MultiValue, Table, Value};
 
+/// Longest format of a date, in bytes: what it makes is not counted otherwise.
+const MAX_FORMAT: usize = 1024;
+
 /// The functions, for a run at one time.
 pub(super) fn library(lua: &Lua, now: Timestamp) -> Result<Table, Error> {
     let library = lua.create_table()?;
@@ -43,6 +46,9 @@ fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64)
 fn date(lua: &Lua, arguments: MultiValue, now: Timestamp) -> Result<Value, Error> {
     let format = match arguments.front() {
         None | Some(Value::Nil) => "%c".to_owned(),
+        Some(Value::String(text)) if text.as_bytes().len() > MAX_FORMAT => {
+            return Err(fault("bad argument #1 to 'date' (the format is too large)".to_owned()));
+        }
         Some(Value::String(text)) => text.to_string_lossy(),
         Some(_) => return Err(fault("bad argument #1 to 'date' (string expected)".to_owned())),
     };
