@@ -39,23 +39,23 @@ pub(crate) async fn render(
     }
     let (program, verb) = program(settings)?;
     let mut workshop = Workshop::open(settings).await?;
-    let main = Kustomization::read(checkout, directory).await?;
-    let edited = match &main {
-        Some(main) => edit::edited(&main.content, options, environment, |component| {
-            cleaned(directory, component).is_some_and(|path| checkout.tree.place(&path).is_ok())
-        })?,
+    let mut main = Kustomization::read(checkout, directory).await?;
+    let exists = |component: &str| {
+        cleaned(directory, component).is_some_and(|path| checkout.tree.place(&path).is_ok())
+    };
+    match &mut main {
+        Some(main) => main.edit(options, environment, exists)?,
         None if edit::is_needed(options) => {
             return Err(Fault::Options("kustomization file not found in the path".to_owned()));
         }
-        None => None,
-    };
-    let content = edited.clone().or(main.as_ref().map(|main| main.content.clone())).unwrap_or_default();
-    let needs = needs::of(checkout, directory, content).await?;
+        None => {}
+    }
+    let needs = needs::of(checkout, directory, main).await?;
     for directory in &needs.directories {
         workshop.add(checkout, directory).await?;
     }
-    if let (Some(main), Some(edited)) = (main, edited) {
-        workshop.replace(&joined(directory, main.name), Value::Object(edited).to_string()).await?;
+    for (path, content) in &needs.changed {
+        workshop.replace(path, Value::Object(content.clone()).to_string()).await?;
     }
     let network = needs.check_remote(settings)?;
     let job = Job {
@@ -94,6 +94,8 @@ fn name(program: &Path) -> String {
 struct Kustomization {
     name: &'static str,
     content: Map<String, Value>,
+    /// Whether it is no longer what the repository holds.
+    is_changed: bool,
 }
 
 impl Kustomization {
@@ -109,9 +111,23 @@ impl Kustomization {
         let text = contents.first().map(|content| documents::text(content).into_owned()).unwrap_or_default();
         let fault = |why: String| Fault::Manifest { file: path.clone(), why };
         match yaml::first(&text).map_err(|error| fault(error.to_string()))? {
-            Value::Object(content) => Ok(Some(Kustomization { name, content })),
-            Value::Null => Ok(Some(Kustomization { name, content: Map::new() })),
+            Value::Object(content) => Ok(Some(Kustomization { name, content, is_changed: false })),
+            Value::Null => Ok(Some(Kustomization { name, content: Map::new(), is_changed: false })),
             _ => Err(fault("it is no object".to_owned())),
         }
+    }
+
+    /// Writes a source's options into it.
+    fn edit(
+        &mut self,
+        options: &KustomizeSource,
+        environment: &Environment,
+        exists: impl Fn(&str) -> bool,
+    ) -> Result<(), Fault> {
+        if let Some(edited) = edit::edited(&self.content, options, environment, exists)? {
+            self.content = edited;
+            self.is_changed = true;
+        }
+        Ok(())
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use baton_source::Place;
+use baton_source::{Place, Tree};
 use serde_json::{Map, Value};
 
 use super::Kustomization;
-use crate::checkout::{Checkout, cleaned};
+use crate::checkout::{Checkout, cleaned, joined};
 use crate::error::Fault;
 use crate::settings::Settings;
 
@@ -30,6 +30,8 @@ const PLACES: [&str; 8] = [
 pub(super) struct Needs {
     /// Directories of the repository.
     pub(super) directories: BTreeSet<String>,
+    /// Kustomizations that are to be written otherwise than the repository has them.
+    pub(super) changed: Vec<(String, Map<String, Value>)>,
     /// What is elsewhere, each with the directory that names it.
     remote: Vec<(String, String)>,
 }
@@ -38,13 +40,15 @@ pub(super) struct Needs {
 pub(super) async fn of(
     checkout: &Checkout,
     directory: &str,
-    main: Map<String, Value>,
+    main: Option<Kustomization>,
 ) -> Result<Needs, Fault> {
     let mut needs = Needs::default();
     needs.directories.insert(directory.to_owned());
-    let mut open = vec![(directory.to_owned(), main)];
-    while let Some((directory, kustomization)) = open.pop() {
-        for text in references(&kustomization) {
+    let mut open: Vec<(String, Kustomization)> = Vec::new();
+    open.extend(main.map(|main| (directory.to_owned(), main)));
+    while let Some((directory, mut kustomization)) = open.pop() {
+        kustomization.is_changed |= straighten(&checkout.tree, &directory, &mut kustomization.content);
+        for text in references(&kustomization.content) {
             let Some(path) = cleaned(&directory, text) else {
                 if is_remote(text) {
                     needs.remote.push((directory.clone(), text.to_owned()));
@@ -62,15 +66,42 @@ pub(super) async fn of(
                     }
                     let next = Kustomization::read(checkout, &path).await?;
                     needs.directories.insert(path.clone());
-                    open.extend(next.map(|next| (path, next.content)));
+                    open.extend(next.map(|next| (path, next)));
                 }
                 Err(_) if is_remote(text) => needs.remote.push((directory.clone(), text.to_owned())),
                 // What is not there is for Kustomize to complain about.
                 _ => {}
             }
         }
+        if kustomization.is_changed {
+            needs.changed.push((joined(&directory, kustomization.name), kustomization.content));
+        }
     }
     Ok(needs)
+}
+
+/// Names directories by their own paths where links lead to them, as what they name in turn is meant from there.
+fn straighten(tree: &Tree, directory: &str, kustomization: &mut Map<String, Value>) -> bool {
+    let mut is_changed = false;
+    for field in PLACES {
+        for entry in kustomization.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten() {
+            let Some(path) = entry.as_str().and_then(|text| cleaned(directory, text)) else { continue };
+            if let Ok(Place::Directory(real)) = tree.place(&path)
+                && real != path
+            {
+                *entry = relative(directory, &real).into();
+                is_changed = true;
+            }
+        }
+    }
+    is_changed
+}
+
+/// The path to a directory as it is written in another.
+fn relative(from: &str, to: &str) -> String {
+    let up = from.split('/').filter(|part| !part.is_empty()).map(|_| "..");
+    let path: Vec<&str> = up.chain(Some(to).filter(|to| !to.is_empty())).collect();
+    if path.is_empty() { ".".to_owned() } else { path.join("/") }
 }
 
 impl Needs {
