@@ -38,9 +38,12 @@ impl Engine<'_> {
         task.live.is_none() || self.stale.contains(&task.key) || lags
     }
 
-    /// Judges every running task whose object is known as it is now.
-    pub(super) fn judge(&mut self) {
-        for index in self.which(|task| task.is_running() && !self.is_outdated(task)) {
+    /// Judges those of some tasks that run and whose object is known as it is now.
+    pub(super) fn judge(&mut self, tasks: &[usize]) {
+        for &index in tasks {
+            if !self.tasks[index].is_running() || self.is_outdated(&self.tasks[index]) {
+                continue;
+            }
             let Some(live) = self.tasks[index].live.clone() else { continue };
             if self.tasks[index].is_hook() {
                 match self.hook_state(&live) {

@@ -16,11 +16,13 @@ impl Engine<'_> {
         if let Some(message) = self.build() {
             return self.end(OperationPhase::Failed, message);
         }
-        self.judge();
-        if let Some(turn) = self.await_running() {
+        let awaited = self.awaited();
+        self.judge(&awaited);
+        if let Some(turn) = self.await_running(&awaited) {
             return turn;
         }
-        let pruned = self.which(|task| task.status == ResultCode::Pruned && task.is_terminating());
+        let is_going = |task: &Task| task.status == ResultCode::Pruned && task.is_terminating();
+        let pruned = self.among(&awaited, is_going);
         if !pruned.is_empty() {
             return self.wait(self.waiting(&pruned, true), Vec::new());
         }
@@ -36,33 +38,31 @@ impl Engine<'_> {
     }
 
     /// Waits for what runs: hooks always, and resources where something comes after them.
-    fn await_running(&mut self) -> Option<Turn> {
+    fn await_running(&mut self, awaited: &[usize]) -> Option<Turn> {
         let (first, last) = (self.tasks.first()?, self.tasks.last()?);
-        let several = first.wave != last.wave || first.phase != last.phase;
-        let over = self.last_when_over();
-        let running = self.which(|task| {
-            task.is_running() && (task.is_hook() || several && !over.is_some_and(|last| same(task, last)))
-        });
+        let several = !same(first, last);
+        let running = self.among(awaited, |task| task.is_running() && (several || task.is_hook()));
         if running.is_empty() {
             return None;
         }
-        let unseen: Vec<usize> = running
-            .iter()
-            .copied()
-            .filter(|index| {
-                let task = &self.tasks[*index];
-                self.is_outdated(task) && !self.looked.contains(&task.key)
-            })
-            .collect();
+        let is_unseen = |task: &Task| self.is_outdated(task) && !self.looked.contains(&task.key);
+        let unseen = self.among(&running, is_unseen);
         if !unseen.is_empty() {
             return Some(self.act(unseen, Effect::Judge, look_of, Stage::Step));
         }
         Some(self.wait(self.waiting(&running, false), Vec::new()))
     }
 
-    /// A task of the last wave, where that is all carried out and its resources need not become healthy.
+    /// The tasks of which it matters what they come to.
     ///
-    /// A sync ends with that; only one that was stopped right then comes here.
+    /// A sync ends when its last wave is applied, whatever becomes of the resources in it; one that was stopped right then
+    /// must not be of another mind when it is taken up again.
+    fn awaited(&self) -> Vec<usize> {
+        let over = self.last_when_over();
+        self.which(|task| task.is_hook() || !over.is_some_and(|last| same(task, last)))
+    }
+
+    /// A task of the last wave, where all of it was applied and it holds no hook.
     fn last_when_over(&self) -> Option<&Task> {
         let mut part = self
             .tasks
@@ -128,6 +128,11 @@ impl Engine<'_> {
         task.is_hook()
             && task.live.as_deref().is_some_and(hooks::is_held)
             && !self.released.contains(&task.key)
+    }
+
+    /// Those of some tasks that fulfil a condition.
+    fn among(&self, tasks: &[usize], condition: impl Fn(&Task) -> bool) -> Vec<usize> {
+        tasks.iter().copied().filter(|index| condition(&self.tasks[*index])).collect()
     }
 
     pub(super) fn waiting(&self, tasks: &[usize], for_deletion: bool) -> String {

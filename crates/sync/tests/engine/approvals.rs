@@ -187,6 +187,19 @@ fn hooks_are_never_waited_for() {
 }
 
 #[test]
+fn a_hook_is_created_anew_without_approval() {
+    let manifest = |options: &str| {
+        let hook = annotated(hook("job", "PreSync"), resource::HOOK_DELETE_POLICY, "HookFailed");
+        with_options(hook, options)
+    };
+    let options = "Force=true,Prune=confirm";
+    let mut world = World::new(vec![manifest(options)]).with_live(manifest(options));
+    world.immutable.insert("job".to_owned());
+    assert_eq!(world.drive(), succeeded("no more tasks"));
+    assert_eq!(world.told(), ["-job", "job"]);
+}
+
+#[test]
 fn what_is_being_deleted_counts_as_approved() {
     let mut world = two();
     world.edit("guarded", |live| live["metadata"]["deletionTimestamp"] = json!("2026-01-01T09:00:00Z"));

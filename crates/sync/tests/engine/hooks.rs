@@ -288,3 +288,18 @@ fn termination_says_when_it_could_not_stop_a_hook() {
     assert_eq!(world.pass(), Pass::Ended { phase: OperationPhase::Error, message });
     assert_eq!(world.results(), ["before Synced Failed Failed to delete: not allowed"]);
 }
+
+#[test]
+fn after_the_last_wave_there_is_no_pause() {
+    let mut world = World::new(vec![object("ConfigMap", "c"), hook("after", "PostSync")]);
+    world.drive();
+    assert_eq!(world.pauses, 1, "after the sync and not after its hook");
+}
+
+#[test]
+fn a_hook_without_a_namespace_is_found_again() {
+    let manifest = || annotated(object("ClusterRole", "role"), resource::HOOK, "PreSync");
+    let mut world = World::new(vec![manifest()]).with_live(manifest());
+    assert_eq!(world.drive(), succeeded("no more tasks"));
+    assert_eq!(world.told(), ["-role", "role"]);
+}

@@ -3,8 +3,8 @@
 use baton_sync::action::{Apply, ServerSide, Verb};
 use serde_json::{Value, json};
 
-use crate::succeeded;
-use crate::world::{World, hook, in_wave, object, with_options};
+use crate::world::{Pass, World, hook, in_wave, object, with_options};
+use crate::{succeeded, waits};
 
 fn applied(world: &World, name: &str) -> Apply {
     let found = world.performed.iter().find_map(|verb| match verb {
@@ -202,4 +202,26 @@ fn an_object_this_operation_created_is_not_created_anew_by_force() {
     world.pass();
     assert_eq!(world.drive(), succeeded("all tasks run"));
     assert_eq!(world.told(), ["c"]);
+}
+
+#[test]
+fn what_was_applied_right_before_a_stop_is_still_waited_for() {
+    let mut world =
+        World::new(vec![in_wave(object("Deployment", "one"), 1), in_wave(object("ConfigMap", "two"), 2)])
+            .with_options(&["ApplyOutOfSyncOnly=true"]);
+    // It is applied, and that is not noted.
+    world.crash_after = Some(1);
+    assert_eq!(world.pass(), Pass::Crashed);
+    assert!(world.has("one") && world.results().is_empty());
+    assert_eq!(world.pass(), waits("waiting for healthy state of apps/Deployment/one"));
+    assert!(!world.has("two"));
+}
+
+#[test]
+fn a_namespace_that_is_a_hook_is_not_made_twice() {
+    let manifest = crate::world::annotated(object("Namespace", "shop"), "argocd.argoproj.io/hook", "PreSync");
+    let mut world =
+        World::new(vec![manifest, object("ConfigMap", "c")]).with_options(&["CreateNamespace=true"]);
+    assert_eq!(world.drive(), succeeded("all tasks run"));
+    assert_eq!(world.told(), ["shop", "c"]);
 }

@@ -3,7 +3,7 @@
 use baton_sync::action::{Propagation, Verb};
 use serde_json::json;
 
-use crate::world::{World, annotated, hook, in_wave, object, with_options};
+use crate::world::{Pass, World, annotated, hook, in_wave, object, with_options};
 use crate::{failed, succeeded, waits};
 
 #[test]
@@ -165,4 +165,15 @@ fn a_definition_is_never_pruned() {
     let mut world = World::new(vec![]).with_live(crd);
     assert_eq!(world.drive(), succeeded("no more tasks"));
     assert!(world.has("widgets.example.com"));
+}
+
+#[test]
+fn the_last_prunes_are_not_waited_for_even_after_a_stop() {
+    let mut world = World::new(vec![]).with_live(object("Deployment", "old"));
+    world.stuck.insert("old".to_owned());
+    // It is deleted and noted; that the sync has ended is not.
+    world.crash_after = Some(2);
+    assert_eq!(world.pass(), Pass::Crashed);
+    assert_eq!(world.results(), ["old Pruned Succeeded pruned"]);
+    assert_eq!(world.pass(), succeeded("no more tasks"));
 }

@@ -3,7 +3,7 @@
 use baton_api::application_status::HealthCode;
 use serde_json::json;
 
-use crate::world::{World, annotated, hook, in_wave, object, with_options};
+use crate::world::{Pass, World, annotated, hook, in_wave, object, with_options};
 use crate::{failed, succeeded, waits};
 
 #[test]
@@ -170,4 +170,37 @@ fn errors_of_the_api_that_do_not_help_are_explained() {
         world.pass();
         assert!(world.results()[0].contains(told), "{:?}", world.results());
     }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_waited_for() {
+    let manifests = || vec![in_wave(object("Deployment", "one"), 1), in_wave(object("ConfigMap", "two"), 2)];
+    let mut world = World::new(manifests());
+    world.unreadable.insert("one".to_owned());
+    assert_eq!(world.pass(), waits("waiting for healthy state of apps/Deployment/one"));
+    // The cache does not show it either: nobody knows what has become of it.
+    let mut world = World::new(manifests());
+    world.pass();
+    world.hidden.insert("one".to_owned());
+    world.unreadable.insert("one".to_owned());
+    assert_eq!(world.pass(), failed("one or more synchronization tasks completed unsuccessfully"));
+    assert_eq!(world.results(), ["one Synced Error Failed to get live resource no answer"]);
+}
+
+#[test]
+fn the_last_wave_is_not_waited_for_even_after_a_stop() {
+    let mut world = World::new(vec![
+        annotated(hook("before", "PreSync"), "argocd.argoproj.io/hook-delete-policy", "HookSucceeded"),
+        object("Deployment", "web"),
+    ]);
+    world.outcomes.insert("web".to_owned(), HealthCode::Degraded);
+    world.pass();
+    world.tick();
+    // The results are written; the hook is yet to be deleted.
+    world.crash_after = Some(4);
+    assert_eq!(world.pass(), Pass::Crashed);
+    assert_eq!(world.results()[1], "web Synced Running deployment/web created");
+    world.tick();
+    assert_eq!(world.pass(), succeeded("no more tasks"));
+    assert!(!world.has("before"));
 }

@@ -64,6 +64,8 @@ pub(crate) struct World {
     pub(crate) refused: BTreeMap<String, String>,
     /// Names of objects that can only be changed by creating them anew.
     pub(crate) immutable: BTreeSet<String>,
+    /// Names of objects that cannot be read past the cache.
+    pub(crate) unreadable: BTreeSet<String>,
     /// Names of objects that must not be deleted.
     pub(crate) undeletable: BTreeSet<String>,
     /// Names of objects whose finalizers nobody takes off.
@@ -115,6 +117,7 @@ impl World {
             outcomes: BTreeMap::new(),
             refused: BTreeMap::new(),
             immutable: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
             undeletable: BTreeSet::new(),
             stuck: BTreeSet::new(),
             unserved: BTreeSet::new(),
@@ -396,6 +399,9 @@ impl World {
 
     fn perform(&mut self, verb: &Verb) -> Option<Outcome> {
         match verb {
+            Verb::Look { key, .. } if self.unreadable.contains(&key.name) => {
+                return Some(Outcome::Failed { message: "no answer".to_owned() });
+            }
             Verb::Look { key, .. } => {
                 return Some(
                     self.objects.get(key).map_or(Outcome::Gone, |live| Outcome::Found(live.clone())),
