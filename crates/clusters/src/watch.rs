@@ -23,6 +23,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long the server is asked to keep a watch open, and how much longer it is waited for.
 const WATCH_SECONDS: u64 = 290;
 const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// Everything is listed again after this time, however well the watch works.
+const RELIST_AFTER: Duration = Duration::from_secs(60 * 60);
+/// How often a watch may be refused before everything is listed again.
+const MOST_REFUSALS: u32 = 3;
 /// How often a list may be older than what is known before it is believed.
 const STALE_LISTS: u32 = 3;
 
@@ -73,12 +77,17 @@ impl Watch {
                 }
             };
             self.works();
-            pause = FIRST_PAUSE;
+            let listed = Instant::now();
             tokio::select! {
                 biased;
                 // What is kept of an object depends on the settings.
                 () = settings_change(&mut settings) => {}
                 () = self.follow(version, &mut pause) => {}
+            }
+            // A server that refuses every watch is not listed without pause.
+            match listed.elapsed() < FIRST_PAUSE {
+                true => self.rest(&mut pause).await,
+                false => pause = FIRST_PAUSE,
             }
         }
     }
@@ -135,6 +144,8 @@ impl Watch {
 
     /// Follows what happens after `version`, until everything must be listed again.
     async fn follow(&self, mut version: String, pause: &mut Duration) {
+        let mut refusals = 0;
+        let (begun, relist_after) = (Instant::now(), RELIST_AFTER.mul_f64(rand::random_range(0.8..1.2)));
         loop {
             let path = format!(
                 "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
@@ -144,6 +155,7 @@ impl Watch {
             let opened = Instant::now();
             let end = match self.requests.watch(&path).await {
                 Ok(mut lines) => {
+                    refusals = 0;
                     self.works();
                     self.read(&mut lines, &mut version).await
                 }
@@ -151,6 +163,8 @@ impl Watch {
             };
             match end {
                 Ok(End::Relist) => return,
+                // A watch from a version that is yet to come stays silent, as it does after a backup was restored.
+                Ok(End::Resume) if begun.elapsed() > relist_after => return,
                 Ok(End::Resume) => {
                     // A server that ends watches at once is not asked without pause.
                     match opened.elapsed() < FIRST_PAUSE {
@@ -158,12 +172,15 @@ impl Watch {
                         false => *pause = FIRST_PAUSE,
                     }
                 }
-                Err(ClusterError::Api { code: 410, .. }) => return,
                 Err(error) => {
-                    let connection = error.is_connection();
-                    self.failed(error);
-                    self.rest(pause).await;
-                    if !connection {
+                    // The API knows better where to begin, at once or after a few tries.
+                    refusals += u32::from(error.code() != 0);
+                    let relist = is_bad_start(&error) || refusals >= MOST_REFUSALS;
+                    if !matches!(error, ClusterError::Api { code: 410, .. }) {
+                        self.failed(error);
+                        self.rest(pause).await;
+                    }
+                    if relist {
                         return;
                     }
                 }
@@ -196,6 +213,9 @@ impl Watch {
                         "ADDED" | "MODIFIED" => self.seen(vec![event.object], None),
                         "DELETED" => self.gone(&event.object),
                         _ => {}
+                    }
+                    if is_older(&next, version) {
+                        return Ok(End::Relist);
                     }
                     if !next.is_empty() {
                         *version = next;
@@ -290,6 +310,25 @@ impl Watch {
                 return;
             }
         }
+    }
+}
+
+/// Whether a watch cannot begin where it was asked to.
+fn is_bad_start(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Api { code, message, .. } => {
+            matches!(code, 400..=428 | 430..=499) || message.contains("Too large resource version")
+        }
+        ClusterError::Forbidden(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a watch went back, which it does only if the history of the cluster did.
+fn is_older(version: &str, known: &str) -> bool {
+    match (version.parse::<u64>(), known.parse::<u64>()) {
+        (Ok(version), Ok(known)) => version < known,
+        _ => false,
     }
 }
 

@@ -22,6 +22,12 @@ struct State {
     down: bool,
     lagging: bool,
     silent: bool,
+    /// Whether discovery is asked for piece by piece, as of an old server.
+    plain: bool,
+    /// Answers instead of the cluster, as after a restored backup.
+    other: Option<baton_apiserver::Cluster>,
+    /// Watches opened before the last of these are told that they are too old.
+    expiries: u64,
     /// Watches opened before the last cut end.
     cuts: u64,
     /// Path parts and the status they are answered with, and how often.
@@ -68,6 +74,24 @@ impl Wire {
         self.change(|state| state.cuts += 1);
     }
 
+    /// Tells every open watch that it is too old.
+    pub(crate) fn expire_watches(&self) {
+        self.change(|state| state.expiries += 1);
+    }
+
+    /// Makes the server one that cannot tell all its kinds at once.
+    pub(crate) fn set_plain(&self) {
+        self.change(|state| state.plain = true);
+    }
+
+    /// Has another cluster answer from now on.
+    pub(crate) fn answer_from(&self, other: &baton_apiserver::Cluster) {
+        self.change(|state| {
+            state.other = Some(other.clone());
+            state.cuts += 1;
+        });
+    }
+
     /// Answers the next requests of this method, to paths with this part, with a status.
     pub(crate) fn refuse(&self, method: &str, part: &str, code: u16, times: u32) {
         self.change(|state| state.refusals.push((method.to_owned(), part.to_owned(), code, times)));
@@ -98,7 +122,7 @@ impl Wire {
     async fn send(
         &self,
         cluster: &baton_apiserver::Cluster,
-        request: Request<kube::client::Body>,
+        mut request: Request<kube::client::Body>,
     ) -> Result<Response<Answer>, BoxError> {
         let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
         let lost = {
@@ -122,7 +146,14 @@ impl Wire {
         if self.0.lock().silent {
             return std::future::pending().await;
         }
-        let cuts = self.0.lock().cuts;
+        let (cuts, expiries, plain, other) = {
+            let state = self.0.lock();
+            (state.cuts, state.expiries, state.plain, state.other.clone())
+        };
+        if plain {
+            request.headers_mut().insert("accept", http::HeaderValue::from_static("application/json"));
+        }
+        let cluster = other.as_ref().unwrap_or(cluster);
         let answer = match cluster.service().oneshot(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
@@ -130,14 +161,14 @@ impl Wire {
         if lost {
             return Err("connection reset by peer".into());
         }
-        let watch = target.contains("watch=true").then(|| (self.clone(), cuts));
+        let watch = target.contains("watch=true").then(|| (self.clone(), cuts, expiries));
         Ok(answer.map(|body| Answer::Server { body, watch }))
     }
 }
 
 /// A body that stops when the wire does.
 pub(crate) enum Answer {
-    Server { body: ServerBody, watch: Option<(Wire, u64)> },
+    Server { body: ServerBody, watch: Option<(Wire, u64, u64)> },
     Own(Option<Bytes>),
 }
 
@@ -162,8 +193,17 @@ impl Body for Answer {
             Answer::Own(text) => return Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Answer::Server { body, watch } => (body, watch),
         };
-        if let Some((wire, cuts)) = watch {
+        if let Some((wire, cuts, expiries)) = watch {
             let mut state = wire.0.lock();
+            if state.expiries > *expiries {
+                *expiries = state.expiries;
+                // Nothing follows.
+                *cuts = 0;
+                state.cuts += 1;
+                let line =
+                    json!({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}});
+                return Poll::Ready(Some(Ok(Frame::data(format!("{line}\n").into()))));
+            }
             if state.cuts > *cuts {
                 return Poll::Ready(None);
             }

@@ -391,3 +391,60 @@ async fn a_namespace_is_searched_past_what_is_known_and_wholly_or_not_at_all() {
     let error = cluster.search_namespace("default").await.expect_err("not wholly");
     assert!(error.to_string().contains("Secret cannot be read"), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_told_it_is_too_old_lists_again() {
+    let world = World::new(&["east"]);
+    let member = world.member("east");
+    member.create(CONFIG_MAPS, config_map("a", "shop", json!({}))).await;
+    let cluster = world.cluster("east");
+    cluster.ready(&kinds(&[("v1", "ConfigMap")])).await.expect("ready");
+    settle().await;
+    member.wire.take_log();
+    member.wire.expire_watches();
+    member.delete(&format!("{CONFIG_MAPS}/a")).await;
+    until("the loss is seen", || cluster.managed("shop").is_empty()).await;
+    assert!(member.wire.take_log().iter().any(|line| line.contains("/configmaps?limit")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_backup_is_believed_in_the_end() {
+    let world = World::new(&["east", "backup"]);
+    let (member, backup) = (world.member("east"), world.member("backup"));
+    backup.create(CONFIG_MAPS, config_map("old", "shop", json!({}))).await;
+    for number in 0..300 {
+        member.create(CONFIG_MAPS, config_map(&format!("new-{number}"), "shop", json!({}))).await;
+    }
+    let cluster = world.cluster("east");
+    cluster.ready(&kinds(&[("v1", "ConfigMap")])).await.expect("ready");
+    assert_eq!(cluster.managed("shop").len(), 300);
+    member.wire.answer_from(&backup.server);
+    tokio::time::sleep(Duration::from_secs(2 * 60 * 60)).await;
+    until("the backup is what is known", || names(&cluster.managed("shop")) == ["old"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_longer_than_a_page_are_read_to_their_end() {
+    let world = World::new(&["east"]);
+    let member = world.member("east");
+    for number in 0..510 {
+        member.create(CONFIG_MAPS, config_map(&format!("m-{number}"), "shop", json!({}))).await;
+    }
+    let cluster = world.cluster("east");
+    cluster.ready(&kinds(&[("v1", "ConfigMap")])).await.expect("ready");
+    assert_eq!(cluster.managed("shop").len(), 510);
+    assert!(member.wire.take_log().iter().any(|line| line.contains("/configmaps?limit=500&continue=")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_server_is_asked_kind_by_kind_and_says_the_same() {
+    let world = World::new(&["new", "old"]);
+    world.member("old").wire.set_plain();
+    let (new, old) = (world.cluster("new"), world.cluster("old"));
+    new.ready(&[]).await.expect("ready");
+    old.ready(&[]).await.expect("ready");
+    assert_eq!(new.api_versions(), old.api_versions());
+    let info = old.kind("apps/v1", "Deployment").expect("known").expect("served");
+    assert_eq!(Some(info), new.kind("apps/v1", "Deployment").expect("known"));
+    assert!(world.member("old").wire.take_log().contains(&"GET /apis/apps/v1".to_owned()));
+}

@@ -48,12 +48,15 @@ impl World {
     }
 
     pub(crate) fn with(names: &[&str], settings: Settings) -> World {
-        let members: BTreeMap<String, Arc<Member>> =
-            names.iter().map(|name| (format!("https://{name}"), Arc::new(Member::new()))).collect();
+        let members: BTreeMap<String, Arc<Member>> = names
+            .iter()
+            .zip(1..)
+            .map(|(name, seed)| (format!("https://{name}"), Arc::new(Member::new(seed))))
+            .collect();
         let changes = Arc::new(Mutex::new(Vec::new()));
         let note = changes.clone();
         let on_change = Arc::new(move |change: Changed| note.lock().push(change));
-        let local = Member::new();
+        let local = Member::new(0);
         let in_cluster = local.direct.clone();
         let clusters = Clusters::new(Arc::new(Wires(members.clone())), in_cluster, settings, on_change);
         clusters.set(names.iter().map(|name| access(name)).collect());
@@ -96,9 +99,9 @@ pub(crate) fn access(name: &str) -> ClusterAccess {
 }
 
 impl Member {
-    fn new() -> Member {
+    fn new(seed: u64) -> Member {
         let epoch = "2026-01-01T00:00:00Z".parse().expect("a date");
-        let options = Options { clock: Clock::starting_at(epoch), seed: Some(7), ..Options::default() };
+        let options = Options { clock: Clock::starting_at(epoch), seed: Some(seed), ..Options::default() };
         let server = baton_apiserver::Cluster::memory(options);
         let direct = Client::new(server.service(), "default");
         Member { server, wire: Wire::default(), direct }
