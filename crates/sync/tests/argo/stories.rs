@@ -104,7 +104,7 @@ impl Play {
         if optional(step, "terminate") {
             self.state.phase = OperationPhase::Terminating;
         }
-        if optional(step, "retry") {
+        if optional(step, "retry") && self.state.phase.is_completed() {
             self.state.phase = OperationPhase::Running;
             self.state.sync_result = None;
         }
