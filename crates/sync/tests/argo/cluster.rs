@@ -345,9 +345,8 @@ fn merge(live: &mut Value, wanted: &Value) {
 // === impl Call ===
 
 impl Call {
-    /// Whether the order of two requests is free: deletions, releases, and applies of one kind are made in parallel.
+    /// Whether the order of two requests is free: deletions and releases are made in parallel.
     fn goes_with(&self, next: &Call) -> bool {
-        let any_kind = matches!(self.verb, "delete" | "release");
-        self.verb == next.verb && self.dry_run == next.dry_run && (any_kind || self.key.kind == next.key.kind)
+        matches!(self.verb, "delete" | "release") && self.verb == next.verb
     }
 }
