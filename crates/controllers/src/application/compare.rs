@@ -11,11 +11,12 @@ use baton_diff::{Quick, Rules};
 use baton_manifests::{ManifestError, Manifests, Rendered, Request};
 use baton_source::{RepositorySecret, Trust};
 use baton_sync::conditions::{self, Finding};
+use baton_sync::options::Options;
 use baton_sync::project::{DestinationCluster, ProjectRules};
 use baton_sync::targets::{self, Pair, Place, Targets};
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::config::Config;
 use super::memory::{Memory, Verdict};
@@ -106,9 +107,10 @@ pub(super) async fn compare(
         tracking: &subject.config.tracking,
         kinds: &kinds,
     };
-    let targets = targets::prepare(&objects, &place);
+    let mut targets = targets::prepare(&objects, &place);
     findings.extend(targets.conditions.iter().cloned().map(Finding::from));
     hold(subject, &targets).await?;
+    targets.resources.extend(managed_namespace(subject, &targets));
     let managed = managed(subject);
     let mut pairs = targets::pair(&targets.resources, &managed, &|key| cluster.get(key), &kinds);
     let shared = shared(subject, &pairs);
@@ -150,7 +152,7 @@ pub(super) async fn render(
         api_versions: &api_versions,
     };
     let rendered = manifests.render(&request).await?;
-    subject.memory.lock().remember(inputs, rendered.clone());
+    subject.memory.lock().remember(inputs, &rendered, request.generate_paths.is_some());
     Ok(rendered)
 }
 
@@ -336,6 +338,26 @@ async fn hold(subject: &Subject<'_>, targets: &Targets) -> Result<(), CompareErr
     keys.push(namespace_key(subject.application));
     subject.cluster.hold(subject.instance, &keys).await?;
     Ok(())
+}
+
+/// The destination namespace as the Application wants it, where it manages the metadata of one that is marked as its
+/// own: without a target it would be pruned.
+fn managed_namespace(subject: &Subject<'_>, targets: &Targets) -> Option<Arc<Value>> {
+    let policy = subject.application.spec.sync_policy.as_ref()?;
+    let metadata = policy.managed_namespace_metadata.as_ref()?;
+    let key = namespace_key(subject.application);
+    let stated = targets.resources.iter().any(|target| target.key().in_namespace("") == key);
+    let live = subject.cluster.get(&key)?;
+    let own = subject.config.tracking.manages(&live, subject.instance);
+    if stated || !own || !Options::list(&policy.sync_options).has("CreateNamespace=true") {
+        return None;
+    }
+    let mut namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": key.name, "labels": metadata.labels, "annotations": metadata.annotations},
+    });
+    subject.config.tracking.stamp(&mut namespace, subject.instance, &key.name);
+    Some(Arc::new(namespace))
 }
 
 fn namespace_key(application: &Application) -> ResourceKey {

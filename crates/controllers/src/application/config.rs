@@ -23,6 +23,11 @@ pub(super) struct Config {
     pub(super) exclusions: Exclusions,
     pub(super) timing: Timing,
     pub(super) in_cluster_enabled: bool,
+    /// Syncs are to run as accounts that projects name, which is not supported: nothing is done with more rights than
+    /// the operator meant to give.
+    pub(super) impersonation: bool,
+    /// Why the settings cannot be used, where none ever could.
+    pub(super) fault: Option<String>,
     pub(super) respect_rbac: bool,
     /// Projects whose rules hold for every project that the selector chooses.
     pub(super) global_projects: Vec<(String, Selector)>,
@@ -42,9 +47,21 @@ impl Config {
             exclusions: Exclusions::default(),
             timing,
             in_cluster_enabled: true,
+            impersonation: false,
+            fault: None,
             respect_rbac: false,
             global_projects: Vec::new(),
             digest: Hasher::new().finish(),
+        }
+    }
+
+    /// The settings before, while new ones cannot be used. Where none ever could, nothing is done by guesswork: that
+    /// might undo what a rule protects.
+    pub(super) fn kept(settings: &ApplicationSettings, before: &Arc<Config>, error: String) -> Arc<Config> {
+        let initial = Config::initial(settings);
+        match before.fault.is_some() || before.digest == initial.digest {
+            true => Arc::new(Config { fault: Some(error), ..initial }),
+            false => before.clone(),
         }
     }
 
@@ -86,6 +103,8 @@ impl Config {
             exclusions: Exclusions::read(main)?,
             timing,
             in_cluster_enabled: text("cluster.inClusterEnabled") != "false",
+            impersonation: text("application.sync.impersonation.enabled") == "true",
+            fault: None,
             respect_rbac: !matches!(text("resource.respectRBAC"), "" | "false" | "off"),
             global_projects: global_projects(text("globalProjects"))?,
             digest: hasher.finish(),

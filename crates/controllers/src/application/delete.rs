@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::compare::{self, Subject, Wanted};
 use super::config::Config;
+use super::operate::NO_IMPERSONATION;
 use super::reconcile::{Left, PassError, Reconciler, sooner, until};
 use super::refresh::{Ground, in_seconds};
 use super::write::status_patch;
@@ -29,6 +30,9 @@ const AT_ONCE: usize = 20;
 const NEXT_STAGE: Duration = Duration::from_millis(10);
 /// Longest time until a deletion under way is looked at again.
 const BACKSTOP: Duration = Duration::from_secs(30);
+
+/// What is said of a deletion that waits for an operation, whose own need of approval stays told.
+const OF_WAITING: [&str; 2] = [conditions::DELETION_ERROR, conditions::DELETION_WAITING_INFO];
 
 /// What is known of the destination.
 enum Destination {
@@ -48,6 +52,11 @@ impl Reconciler {
         }
         let now = self.now();
         let config = self.known.config();
+        if stage == Stage::Operation {
+            // The operation ends first; of the cluster nothing need be known to say so.
+            let decision = self.decide_without(&application, deletion::Cluster::Unreachable(""), now);
+            return self.conclude(key, &application, decision, Vec::new(), &OF_WAITING, now).await;
+        }
         let destination = self.destination(&application).await;
         let decision = match &destination {
             Destination::Ready(ground) => {
@@ -67,11 +76,18 @@ impl Reconciler {
         if let Destination::Ready(ground) = &destination {
             failures = perform(ground, &decision.verbs).await;
         }
-        self.conclude(key, &application, decision, failures, now).await
+        self.conclude(key, &application, decision, failures, &conditions::OF_DELETION, now).await
     }
 
     async fn destination(&self, application: &Application) -> Destination {
         let spec = &application.spec;
+        let config = self.known.config();
+        if let Some(fault) = &config.fault {
+            return Destination::Unreachable(format!("argocd-cm cannot be used: {fault}"));
+        }
+        if config.impersonation {
+            return Destination::Unreachable(NO_IMPERSONATION.to_owned());
+        }
         let cluster = match self.clusters.resolve(&spec.destination) {
             Ok(cluster) => cluster,
             // A Secret that cannot be read is no reason to leave the resources behind.
@@ -149,7 +165,18 @@ impl Reconciler {
         let health = |object: &Value| {
             baton_health::assess(object, &config.customizations).map_err(|error| error.to_string())
         };
-        let guarded = |namespace: &str| cluster.guarded_in_namespace(namespace);
+        let guards = match stage {
+            Stage::Cascade => self.guards(cluster, config, live.iter().map(Arc::as_ref)).await,
+            _ => self.guards(cluster, config, std::iter::empty()).await,
+        };
+        let guards = match guards {
+            Ok(guards) => guards,
+            Err(error) => {
+                let why = error.to_string();
+                return self.decide_without(application, deletion::Cluster::Unreachable(&why), now);
+            }
+        };
+        let guarded = |namespace: &str| guards.inside(cluster, namespace);
         deletion::decide(&Observation {
             application,
             project: Project::Found(&ground.project),
@@ -224,14 +251,14 @@ impl Reconciler {
         application: &Arc<Application>,
         decision: Decision,
         failures: Vec<Finding>,
+        evaluated: &[&str],
         now: Timestamp,
     ) -> Result<Left, PassError> {
         let went_well = failures.is_empty();
         let mut found = decision.found;
         found.extend(failures);
         let mut status = application.status.clone();
-        status.conditions =
-            conditions::merge(&status.conditions, &found, &conditions::OF_DELETION, in_seconds(now));
+        status.conditions = conditions::merge(&status.conditions, &found, evaluated, in_seconds(now));
         let finalizers = decision.finalizers.filter(|_| went_well);
         let extra = finalizers.as_ref().map(|left| json!({"metadata": {"finalizers": left}}));
         let advanced = extra.is_some();

@@ -42,6 +42,9 @@ impl Feed {
                     Some(Held::Whole(before)) => Some(before),
                     _ => None,
                 };
+                if before.is_some_and(|before| before.spec.project != after.spec.project) {
+                    self.0.projects_changed.notify_one();
+                }
                 if before.is_none_or(|before| concerns_us(before, after)) {
                     self.0.asks.wake(&change.key);
                 }
@@ -132,6 +135,9 @@ impl Names {
             Ok(project) => Ok(Arc::new(project)),
             Err(invalid) => Err(Arc::from(invalid.error)),
         });
+        if matches!(&after, Some(Ok(project)) if project.metadata.deletion_timestamp.is_some()) {
+            shared.projects_changed.notify_one();
+        }
         let changed = {
             let mut projects = shared.known.projects.lock();
             let before = match after.clone() {
@@ -168,18 +174,18 @@ impl Names {
             }
             Config::read(&shared.settings, &maps)
         };
-        let config = match config {
-            Ok(config) => config,
+        let before = shared.known.config();
+        let after = match config {
+            Ok(config) => Arc::new(config),
             Err(error) => {
                 tracing::error!(config_map = name, %error, "the settings cannot be used; the ones before stay");
-                return;
+                Config::kept(&shared.settings, &before, error)
             }
         };
-        let before = std::mem::replace(&mut *shared.known.config.write(), Arc::new(config));
-        let after = shared.known.config();
+        *shared.known.config.write() = after.clone();
         shared.known.forget_rules();
         shared.configure_clusters(&after);
-        if before.digest != after.digest {
+        if before.digest != after.digest || before.fault != after.fault {
             self.feed.wake_all(|_| true, Level::Recent);
         }
     }
@@ -216,6 +222,9 @@ impl Names {
         let shared = &self.feed.0;
         {
             let mut clusters = shared.known.clusters.lock();
+            if access.is_some() && clusters.get(secret) == access.as_ref() {
+                return;
+            }
             match access {
                 Some(access) => drop(clusters.insert(secret.to_owned(), access)),
                 None if clusters.remove(secret).is_none() => return,

@@ -21,11 +21,16 @@ pub(super) struct Memory {
     pub(super) compared: Option<Timestamp>,
     /// When manifests were last rendered anew although nothing had changed.
     pub(super) compared_hard: Option<Timestamp>,
+    /// The server of the cluster that was compared with last.
+    pub(super) deployed_to: Option<Arc<str>>,
     /// Until when an operation rests between two waves.
     pause: Option<Instant>,
     /// Since when manifests cannot be rendered.
     pub(super) failing: Option<Timestamp>,
+    /// What was rendered last, from which inputs; kept only where it may be given back.
     rendered: Option<(Digest, Arc<Rendered>)>,
+    /// Of the objects that were rendered last.
+    last_digest: Option<[u8; 32]>,
     verdicts: BTreeMap<ResourceKey, Verdict>,
 }
 
@@ -61,11 +66,13 @@ impl Memory {
 
     /// Of the objects that were rendered last.
     pub(super) fn last_digest(&self) -> Option<[u8; 32]> {
-        self.rendered.as_ref().map(|(_, rendered)| rendered.digest)
+        self.last_digest
     }
 
-    pub(super) fn remember(&mut self, inputs: Digest, rendered: Arc<Rendered>) {
-        self.rendered = Some((inputs, rendered));
+    /// Keeps what was rendered; whole only if a later rendering may give it back.
+    pub(super) fn remember(&mut self, inputs: Digest, rendered: &Arc<Rendered>, whole: bool) {
+        self.last_digest = Some(rendered.digest);
+        self.rendered = whole.then(|| (inputs, rendered.clone()));
     }
 
     /// What is known about a pair that has not changed.

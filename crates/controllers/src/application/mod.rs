@@ -14,10 +14,12 @@ mod compare;
 mod config;
 mod delete;
 mod feed;
+mod guards;
 mod known;
 mod memory;
 mod metrics;
 mod operate;
+mod projects;
 mod reconcile;
 mod refresh;
 mod settings;
@@ -42,6 +44,7 @@ use kube::runtime::watcher::Config as WatchConfig;
 use kube::{Api, Client};
 use parking_lot::{Mutex, RwLock};
 use prometheus_client::registry::Registry;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -88,6 +91,8 @@ struct Shared {
     metrics: Metrics,
     synced: Caches,
     scribe: Mutex<Option<events::Scribe>>,
+    /// A project is going, or an Application that may have used one.
+    projects_changed: Notify,
 }
 
 /// Which caches were filled.
@@ -158,6 +163,7 @@ impl ApplicationController {
             metrics,
             synced: Caches::new(),
             scribe: Mutex::new(Some(scribe)),
+            projects_changed: Notify::new(),
         };
         Ok(ApplicationController { shared: Arc::new(shared) })
     }
@@ -248,6 +254,7 @@ impl ApplicationController {
         for _ in 0..workers.max(1) {
             tasks.spawn(work(shared.clone()).map(|()| "worker"));
         }
+        tasks.spawn(projects::mind(shared.clone()).map(|()| "minding of projects"));
     }
 
     async fn until(
@@ -408,6 +415,7 @@ impl Shared {
     fn forget(&self, key: &ObjectKey) {
         self.asks.take(key);
         self.reconciler.forget(key);
+        self.projects_changed.notify_one();
     }
 }
 

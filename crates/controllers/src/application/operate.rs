@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::compare::{self, CompareError, Compared, Subject, Wanted};
 use super::config::Config;
+use super::guards::Guards;
 use super::reconcile::{Left, PassError, Reconciler, until};
 use super::refresh::{Ground, in_seconds};
 use super::settings::Timing;
@@ -30,6 +31,9 @@ use crate::cache::ObjectKey;
 const ACTIONS: usize = 20;
 /// An operation that was changed under our hands is looked at again at once.
 const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// What is said where the operator wants syncs to run as other accounts.
+pub(super) const NO_IMPERSONATION: &str = "application.sync.impersonation.enabled is set in argocd-cm, and acting as another account is not supported";
 
 /// An operation under way in this pass.
 struct Pass<'a> {
@@ -69,7 +73,7 @@ impl Reconciler {
             Step::End(write) => {
                 let state = write.state.clone();
                 let mut pass = Pass { key, application, state, now };
-                let ended = self.write(&mut pass, *write, &[]).await;
+                let ended = self.write(&mut pass, *write, None).await;
                 return left(pass, ended);
             }
             Step::Run { state, changed } => (*state, changed),
@@ -77,7 +81,7 @@ impl Reconciler {
         let mut pass = Pass { key, application, state: state.clone(), now };
         if changed {
             let write = Write { state, completion: None, look_again: None };
-            if let Err(stop) = self.write(&mut pass, write, &[]).await {
+            if let Err(stop) = self.write(&mut pass, write, None).await {
                 return left(pass, Err(stop));
             }
         }
@@ -93,9 +97,13 @@ impl Reconciler {
                 return self.end(pass, OperationPhase::Error, &words).await;
             }
         };
+        let config = self.known.config();
+        if config.impersonation {
+            return self.end(pass, OperationPhase::Error, NO_IMPERSONATION).await;
+        }
         let windows = &ground.project.spec().sync_windows;
         if let Some(write) = operation::hold(&pass.application, &pass.state, windows, settings, pass.now) {
-            return self.write(pass, write, &[]).await;
+            return self.write(pass, write, None).await;
         }
         if let Some(rest) = self.memory(pass.key).lock().pause_left() {
             return Ok(Some(rest));
@@ -104,7 +112,6 @@ impl Reconciler {
             Ok(request) => request,
             Err(message) => return self.end(pass, OperationPhase::Error, &message).await,
         };
-        let config = self.known.config();
         let compared = match self.compare_for(pass, &ground, &config, &request).await {
             Ok(compared) => compared,
             Err(error) => return self.cannot_compare(pass, &error, settings).await,
@@ -119,7 +126,16 @@ impl Reconciler {
             let metadata = policy.and_then(|policy| policy.managed_namespace_metadata.clone());
             pass.state.sync_result.get_or_insert_default().managed_namespace_metadata = metadata;
         }
-        self.drive(pass, &ground, &config, &compared, settings).await
+        let prunes = pass.state.operation.sync.as_ref().is_some_and(|sync| sync.prune && !sync.dry_run);
+        let extra = compared.pairs.iter().filter(|pair| prunes && pair.target.is_none());
+        let going = extra.filter_map(|pair| pair.live.as_deref());
+        let guards = match self.guards(&ground.cluster, &config, going).await {
+            Ok(guards) => guards,
+            Err(error) => {
+                return self.cannot_compare(pass, &CompareError::Cluster(error), settings).await;
+            }
+        };
+        self.drive(pass, &ground, &config, &compared, &guards, settings).await
     }
 
     async fn compare_for(
@@ -163,6 +179,7 @@ impl Reconciler {
         ground: &Ground,
         config: &Config,
         compared: &Compared,
+        guards: &Guards,
         settings: &OperationSettings,
     ) -> Result<Option<Duration>, Stop> {
         let cluster = &ground.cluster;
@@ -177,7 +194,7 @@ impl Reconciler {
         let health = |object: &Value| {
             baton_health::assess(object, &config.customizations).map_err(|error| error.to_string())
         };
-        let guarded = |namespace: &str| cluster.guarded_in_namespace(namespace);
+        let guarded = |namespace: &str| guards.inside(cluster, namespace);
         let engine_settings = engine_settings(config, self.settings.approval_by_wave);
         // The engine sees the Application as it was when the pass began; writes of this pass change no more than its
         // status.
@@ -223,7 +240,7 @@ impl Reconciler {
                 }
                 Next::Wait { message, approvals } => {
                     let write = operation::goes_on(pass.state.clone(), &message, settings, pass.now);
-                    return self.write(pass, write, &approvals).await;
+                    return self.write(pass, write, Some(&approvals)).await;
                 }
                 Next::Done { phase, message } => return self.end(pass, phase, &message).await,
             }
@@ -236,7 +253,7 @@ impl Reconciler {
             return Ok(());
         }
         let write = Write { state: pass.state.clone(), completion: None, look_again: None };
-        self.write(pass, write, &[]).await.map(drop)
+        self.write(pass, write, None).await.map(drop)
     }
 
     /// Approval is somebody's word of now, so it is asked for right before it is used.
@@ -273,7 +290,7 @@ impl Reconciler {
         if waits && pass.state.phase != OperationPhase::Terminating {
             let message = format!("waiting to go on: {error}");
             let write = operation::goes_on(pass.state.clone(), &message, settings, pass.now);
-            return self.write(pass, write, &[]).await;
+            return self.write(pass, write, None).await;
         }
         let words = format!("{}: {error}", conditions::COMPARISON_ERROR);
         self.end(pass, OperationPhase::Error, &words).await
@@ -286,16 +303,16 @@ impl Reconciler {
         message: &str,
     ) -> Result<Option<Duration>, Stop> {
         let write = operation::ended(&pass.application, pass.state.clone(), phase, message, pass.now);
-        self.write(pass, write, &[]).await
+        self.write(pass, write, None).await
     }
 
     /// Writes the state of an operation onto the version that was read. Where that has changed, what is left to be
-    /// written is judged anew.
+    /// written is judged anew. `approvals` are the objects that wait for one, where that was found out.
     async fn write(
         &self,
         pass: &mut Pass<'_>,
         mut write: Write,
-        approvals: &[ResourceKey],
+        approvals: Option<&[ResourceKey]>,
     ) -> Result<Option<Duration>, Stop> {
         loop {
             let before = pass.application.clone();
@@ -343,12 +360,16 @@ impl Reconciler {
         &self,
         application: &Arc<Application>,
         write: &Write,
-        approvals: &[ResourceKey],
+        approvals: Option<&[ResourceKey]>,
         now: Timestamp,
     ) -> Result<Arc<Application>, crate::objects::ApiError> {
         let mut after = Application::clone(application);
         write.apply(&mut after);
-        after.status.conditions = with_approvals(&after, approvals, now);
+        // An operation that has ended waits for nobody.
+        let approvals = approvals.or_else(|| write.completion.as_ref().map(|_| &[][..]));
+        if let Some(approvals) = approvals {
+            after.status.conditions = with_approvals(&after, approvals, now);
+        }
         let cleared = after.operation.is_none() && application.operation.is_some();
         let extra = cleared.then(|| json!({"operation": null}));
         match status_patch(&application.status, &after.status, extra) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_api::Application;
 use baton_clusters::{Cluster, Clusters};
 use baton_manifests::Manifests;
-use baton_sync::refresh::{self, RefreshSettings};
+use baton_sync::refresh::{self, Level, Refresh, RefreshSettings};
 use baton_sync::tracking::instance_name;
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -91,6 +91,7 @@ impl Reconciler {
             let left = self.operate(key).boxed().await?;
             (application, look_again) = (left.application, sooner(look_again, left.look_again));
         }
+        let is_going = |application: &Application| application.metadata.deletion_timestamp.is_some();
         if application.as_deref().is_some_and(is_going) {
             let left = self.delete(key).boxed().await?;
             (application, look_again) = (left.application, sooner(look_again, left.look_again));
@@ -110,8 +111,14 @@ impl Reconciler {
         let periods = periods(&self.known.config().timing);
         let memory = self.memory(key);
         let needed = {
-            let seen = as_compared(&application, &memory.lock());
-            refresh::needed(&seen, asked, &periods, now)
+            let memory = memory.lock();
+            let seen = as_compared(&application, &memory);
+            let hard = refresh::hard_due(&seen, memory.compared_hard, &periods).is_some_and(|due| due <= now);
+            let needed = refresh::needed(&seen, asked, &periods, now);
+            needed.map(|needed| match hard {
+                true => Refresh { level: needed.level.max(Level::Latest), hard: true, ..needed },
+                false => needed,
+            })
         };
         let mut left = Left { application: Some(application.clone()), look_again: None };
         if let Some(needed) = needed {
@@ -166,11 +173,6 @@ impl Reconciler {
 fn is_operating(application: &Application) -> bool {
     let state = application.status.operation_state.as_ref();
     application.operation.is_some() || state.is_some_and(|state| !state.phase.is_completed())
-}
-
-/// Whether an Application is being deleted and no operation is in the way of it.
-fn is_going(application: &Application) -> bool {
-    application.metadata.deletion_timestamp.is_some() && !is_operating(application)
 }
 
 /// The Application with the time of its last comparison. That time is not written to the API each time, for it would

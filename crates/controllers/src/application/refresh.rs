@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::Application;
-use baton_api::application_status::{ApplicationStatus, HealthCode, HealthStatus, SyncCode};
-use baton_api::object::KindInfo;
+use baton_api::application_status::{ApplicationStatus, HealthCode, HealthStatus, ResourceStatus, SyncCode};
+use baton_api::object::{KindInfo, ResourceKey};
 use baton_clusters::Cluster;
+use baton_generators::demands_signatures;
 use baton_sync::auto_sync;
 use baton_sync::conditions::{self, Finding};
 use baton_sync::deletion;
@@ -55,6 +56,9 @@ impl Reconciler {
         needed: &Refresh,
     ) -> Result<Left, PassError> {
         let now = self.now();
+        if needed.level == Level::Tree && read.status.reconciled_at.is_some() {
+            return self.refresh_summary(key, read).await;
+        }
         let mut application = Application::clone(read);
         if let Some(spec) = normalize::normalized(&read.spec) {
             application.spec = spec;
@@ -92,6 +96,17 @@ impl Reconciler {
         Ok(Left { application, look_again: found.look_again })
     }
 
+    /// Children changed: of all that is told only the summary can be different.
+    async fn refresh_summary(&self, key: &ObjectKey, read: &Arc<Application>) -> Result<Left, PassError> {
+        let mut status = read.status.clone();
+        if let Ok(cluster) = self.clusters.resolve(&read.spec.destination) {
+            let roots: Vec<ResourceKey> = read.status.resources.iter().map(row_key).collect();
+            status.summary.images = summary::images(&cluster, &roots);
+        }
+        self.writer.status(read, &status, None).await.map_err(PassError::Write)?;
+        Ok(Left { application: self.known.application(key), look_again: None })
+    }
+
     /// The project and the cluster of an Application, or what is wrong with its spec.
     pub(super) fn ground(&self, application: &Application) -> Result<Ground, Vec<Finding>> {
         let spec = &application.spec;
@@ -106,7 +121,19 @@ impl Reconciler {
             Ok(cluster) => Ok(DestinationCluster { server: cluster.server(), name: &cluster.access().name }),
             Err(why) => Err(why.as_str()),
         };
-        let findings = normalize::problems(application, known, &self.settings.namespace, destination);
+        let mut findings = normalize::problems(application, known, &self.settings.namespace, destination);
+        if let Some(Ok(rules)) = &project
+            && demands_signatures(rules.spec())
+        {
+            let name = rules.name();
+            let message =
+                format!("project '{name}' takes only signed commits, and signatures cannot be verified");
+            findings.push(Finding::new(conditions::INVALID_SPEC_ERROR, message));
+        }
+        if let Some(fault) = &self.known.config().fault {
+            findings
+                .push(Finding::new(conditions::UNKNOWN_ERROR, format!("argocd-cm cannot be used: {fault}")));
+        }
         match (project, cluster) {
             (Some(Ok(project)), Ok(cluster)) if findings.is_empty() => Ok(Ground { project, cluster }),
             _ => Err(findings),
@@ -148,7 +175,15 @@ impl Reconciler {
             trust: &self.known.trust(),
         };
         let compared = compare::compare(&subject, &wanted, &self.manifests).await?;
-        memory.lock().failing = None;
+        let server = ground.cluster.server();
+        let moved = {
+            let mut memory = memory.lock();
+            memory.failing = None;
+            memory.deployed_to.replace(server.clone()).filter(|before| before != server)
+        };
+        if let Some(before) = moved {
+            self.leave(&before, subject.instance);
+        }
         Ok(compared)
     }
 
@@ -240,8 +275,7 @@ impl Reconciler {
             );
         }
         if let Some(operation) = decision.start {
-            // Whoever sets an operation takes away what is told of the one before, as Argo CD does.
-            found.status.operation_state = None;
+            // What is told of the operation before stays: the next one's start must differ from its.
             found.extra.insert("operation".to_owned(), json!(operation));
             found.started = Some(decision.reason);
         }
@@ -292,6 +326,13 @@ impl Reconciler {
         Some(Found { status, extra: Map::new(), look_again, started: None })
     }
 
+    /// An Application is deployed elsewhere now.
+    fn leave(&self, server: &str, instance: &str) {
+        if let Some(cluster) = self.clusters.all().iter().find(|cluster| &**cluster.server() == server) {
+            cluster.forget(instance);
+        }
+    }
+
     async fn orphans(&self, application: &Application, ground: &Ground) -> Option<Finding> {
         if !ground.project.looks_for_orphans() {
             return None;
@@ -338,9 +379,18 @@ impl Reconciler {
         if needed.level >= Level::Latest || memory.compared.is_none() {
             memory.compared = Some(now);
         }
-        if needed.hard {
+        if needed.hard || memory.compared_hard.is_none() {
             memory.compared_hard = Some(now);
         }
+    }
+}
+
+fn row_key(row: &ResourceStatus) -> ResourceKey {
+    ResourceKey {
+        group: row.group.clone(),
+        kind: row.kind.clone(),
+        namespace: row.namespace.clone(),
+        name: row.name.clone(),
     }
 }
 

@@ -18,15 +18,20 @@ pub(super) fn of(cluster: &Cluster, pairs: &[Pair]) -> ApplicationSummary {
     let live = || pairs.iter().filter_map(|pair| pair.live.as_deref());
     let roots: Vec<ResourceKey> =
         pairs.iter().filter(|pair| pair.live.is_some()).map(|pair| pair.key.clone()).collect();
-    let nodes = cluster.tree(&roots);
-    let images: BTreeSet<String> = nodes.into_iter().flat_map(|node| node.images).take(MOST * 10).collect();
     let urls: BTreeSet<String> = live().flat_map(urls).collect();
     let is_application = |pair: &Pair| pair.key.group == names::GROUP && pair.key.kind == "Application";
     ApplicationSummary {
         external_urls: urls.into_iter().take(MOST).collect(),
-        images: images.into_iter().take(MOST).collect(),
+        images: images(cluster, &roots),
         is_app_of_apps: pairs.iter().any(is_application),
     }
+}
+
+/// The images in use below these objects.
+pub(super) fn images(cluster: &Cluster, roots: &[ResourceKey]) -> Vec<String> {
+    let nodes = cluster.tree(roots).into_iter();
+    let images: BTreeSet<String> = nodes.flat_map(|node| node.images).collect();
+    images.into_iter().take(MOST).collect()
 }
 
 /// The addresses an object can be reached at from outside: what an Ingress routes, and what annotations name.

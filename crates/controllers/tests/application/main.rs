@@ -7,6 +7,8 @@ mod scene;
 
 mod deletion;
 mod lifecycle;
+mod mishaps;
 mod operations;
 mod quiet;
 mod reach;
+mod rules;

@@ -17,7 +17,7 @@ async fn at_rest() -> Scene {
     broken["spec"]["project"] = json!("missing");
     scene.apply(broken).await;
     scene.settled("web").await;
-    tokio::time::sleep(Duration::from_secs(1200)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
     scene
 }
 
@@ -28,7 +28,7 @@ async fn frozen_inputs_mean_not_one_write_and_not_one_request() {
     scene.wire.take_calls();
     scene.members.values().for_each(|(_, wire)| drop(wire.take_calls()));
     // Several periodic looks, and less than until the next search for objects nobody asked for.
-    tokio::time::sleep(Duration::from_secs(500)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(scene.control_writes_since(control), [] as [String; 0]);
     assert_eq!(scene.control.store().revision(), control, "not even an event");
     assert_eq!(scene.member("east").store().revision(), member);
