@@ -69,6 +69,8 @@ pub struct Engine<'a> {
     denied: BTreeSet<ResourceKey>,
     /// Whether taking hooks down had errors.
     had_errors: bool,
+    /// Why hooks are taken down, where nobody asked for it.
+    invalid: Option<String>,
 }
 
 /// What to do next.
@@ -138,6 +140,7 @@ impl<'a> Engine<'a> {
             released: BTreeSet::new(),
             denied: BTreeSet::new(),
             had_errors: false,
+            invalid: None,
         }
     }
 
@@ -199,11 +202,20 @@ impl<'a> Engine<'a> {
             return self.end(OperationPhase::Failed, format!("Shared resource found: {message}"));
         }
         match self.build() {
-            Some(message) => self.end(OperationPhase::Failed, message),
+            Some(message) => self.end_invalid(message),
             // A dry run is nothing but the check, however often it is begun.
             None if self.is_started() && !self.request.sync.dry_run => Turn::Go(Stage::Step),
             None => self.make_namespace(),
         }
+    }
+
+    /// Ends a sync that is not valid. Where it was and is no more, hooks may run that nothing would ever let go of.
+    fn end_invalid(&mut self, message: String) -> Turn {
+        if !self.tasks.iter().any(|task| task.is_hook() && task.is_running()) {
+            return self.end(OperationPhase::Failed, message);
+        }
+        self.invalid = Some(message);
+        Turn::Go(Stage::TakeDown(terminate::Part::Look))
     }
 
     /// Builds the tasks anew. With any that must not be carried out the sync is not valid: why.
@@ -211,6 +223,9 @@ impl<'a> Engine<'a> {
         let faults = self.rebuild();
         for (index, fault) in &faults {
             let task = &mut self.tasks[*index];
+            if task.is_running() {
+                continue;
+            }
             task.status = ResultCode::SyncFailed;
             task.state = OperationPhase::default();
             task.message.clone_from(fault);

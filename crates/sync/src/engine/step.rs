@@ -14,7 +14,7 @@ use crate::task::Task;
 impl Engine<'_> {
     pub(super) fn step(&mut self) -> Turn {
         if let Some(message) = self.build() {
-            return self.end(OperationPhase::Failed, message);
+            return self.end_invalid(message);
         }
         let awaited = self.awaited();
         self.judge(&awaited);

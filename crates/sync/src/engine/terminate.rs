@@ -80,10 +80,11 @@ impl Engine<'_> {
                 self.set_state(index, state, &message);
             }
         }
-        let (phase, text) = match self.had_errors {
-            false => (OperationPhase::Failed, message::TERMINATED),
-            true => (OperationPhase::Error, message::TERMINATED_BADLY),
+        let (phase, message) = match self.invalid.take() {
+            Some(message) => (OperationPhase::Failed, message),
+            None if self.had_errors => (OperationPhase::Error, message::TERMINATED_BADLY.to_owned()),
+            None => (OperationPhase::Failed, message::TERMINATED.to_owned()),
         };
-        Turn::Go(Stage::End(Next::Done { phase, message: text.to_owned() }))
+        Turn::Go(Stage::End(Next::Done { phase, message }))
     }
 }

@@ -303,3 +303,22 @@ fn a_hook_without_a_namespace_is_found_again() {
     assert_eq!(world.drive(), succeeded("no more tasks"));
     assert_eq!(world.told(), ["-role", "role"]);
 }
+
+#[test]
+fn a_sync_that_becomes_invalid_leaves_no_hook_behind() {
+    let mut world = World::new(vec![hook("before", "PreSync"), object("Service", "s")]);
+    world.pass();
+    world.forbidden.extend(["Job".to_owned(), "Service".to_owned()]);
+    let reasons =
+        ["batch:Job", ":Service"].map(|kind| format!("resource {kind} is not permitted in project default"));
+    let (job, service) = (&reasons[0], &reasons[1]);
+    assert_eq!(
+        world.pass(),
+        failed(&format!("one or more synchronization tasks are not valid: {service}; {job}"))
+    );
+    assert!(!world.has("before"));
+    assert_eq!(
+        world.results(),
+        ["before Synced Failed Terminated".to_owned(), format!("s SyncFailed  {service}")]
+    );
+}

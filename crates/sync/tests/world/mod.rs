@@ -1,5 +1,7 @@
 //! A cluster and an Application in memory: performs what the engine asks for, keeps a history, and can stop anywhere.
 
+mod objects;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use baton_api::application_status::{
     HealthCode, OperationPhase, OperationState, ResourceResult, SyncOperationResult,
 };
 use baton_api::health::Health;
-use baton_api::names::{FIELD_MANAGER, application, resource};
+use baton_api::names::{application, resource};
 use baton_api::object::{KindInfo, Object, ResourceKey};
 use baton_api::operation::{Operation, SyncOperation};
 use baton_sync::action::{Apply, Delete, Outcome, Verb};
@@ -18,6 +20,8 @@ use baton_sync::{Engine, EngineSettings, Next, Observation};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+
+pub(crate) use objects::*;
 
 /// What happened to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -546,45 +550,6 @@ impl World {
     fn key_of(&self, object: &Value) -> ResourceKey {
         if cluster_scoped(object.kind()) { object.key().in_namespace("") } else { object.key() }
     }
-}
-
-/// An object of the core group in the namespace of the destination.
-pub(crate) fn object(kind: &str, name: &str) -> Value {
-    let api_version = match kind {
-        "Deployment" => "apps/v1",
-        "Job" => "batch/v1",
-        "ClusterRole" => "rbac.authorization.k8s.io/v1",
-        "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
-        "Widget" => "example.com/v1",
-        _ => "v1",
-    };
-    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "annotations": {}}})
-}
-
-/// The same with an annotation.
-pub(crate) fn annotated(mut object: Value, name: &str, value: &str) -> Value {
-    object["metadata"]["annotations"][name] = json!(value);
-    object
-}
-
-/// The same in a wave.
-pub(crate) fn in_wave(object: Value, wave: i64) -> Value {
-    annotated(object, resource::SYNC_WAVE, &wave.to_string())
-}
-
-/// The same with sync options.
-pub(crate) fn with_options(object: Value, options: &str) -> Value {
-    annotated(object, resource::SYNC_OPTIONS, options)
-}
-
-/// A Job that runs as a hook.
-pub(crate) fn hook(name: &str, phases: &str) -> Value {
-    annotated(object("Job", name), resource::HOOK, phases)
-}
-
-/// The name our own field manager goes by, as a person must not.
-pub(crate) fn our_manager() -> &'static str {
-    FIELD_MANAGER
 }
 
 fn has_health(kind: &str) -> bool {
