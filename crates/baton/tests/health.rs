@@ -98,6 +98,13 @@ fn scripts_come_from_a_directory_or_a_config_map() {
 }
 
 #[test]
+fn the_example_waits_for_its_replicas() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/health");
+    let arguments = ["-f", "DIR/database.yaml", "--customizations", "DIR/customizations"];
+    prints(&health(&examples, &arguments), "Progressing: 2 of 3 replicas are ready\n");
+}
+
+#[test]
 fn of_several_documents_the_first_counts() {
     let files = directory(&[("all.yaml", &format!("---\n---\n{DEPLOYMENT}---\n{THING}---\n{THING}"))]);
     let outcome = health(files.path(), &["-f", "DIR/all.yaml", "-o", "json"]);

@@ -227,6 +227,12 @@ fn errors_name_the_line_and_nothing_else() {
         ("return { [1] = 1, [9] = 2 }", "cannot encode sparse array"),
         ("local t = {} t.t = t return t", "cannot encode recursively nested tables to JSON"),
         ("return { x = 0/0 }", "cannot encode a number that is not finite to JSON"),
+        ("local x = os.time('x')", "<string>:1: bad argument #1 to 'time' (table expected, got string)"),
+        ("local x = os.time({})", "<string>:1: field 'year' missing in date table"),
+        (
+            "error('caught ' .. select(2, pcall(os.date, {})), 0)",
+            "caught bad argument #1 to 'date' (string expected, got table)",
+        ),
         ("string.rep()", "<string>:1: bad argument #1 to 'rep' (string expected, got nil)"),
     ] {
         let error = open(script, &json!({})).expect_err(script);

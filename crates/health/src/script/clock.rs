@@ -1,34 +1,52 @@
 //! `os.time` and `os.date`. All times are UTC, whatever the machine's zone.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
-use mlua::{Error, Lua, MultiValue, Table, Value};
+use mlua::{Error, Lua, Table, Value};
+
+use super::convert::type_name;
 
 /// Longest format of a date, in bytes: what it makes is not counted otherwise.
 const MAX_FORMAT: usize = 1024;
 
-/// The functions, for a run at one time.
+/// The functions, for a run at one time. The prelude wraps them: they return `true` and their result, or `false` and
+/// what is wrong.
 pub(super) fn library(lua: &Lua, now: Timestamp) -> Result<Table, Error> {
     let library = lua.create_table()?;
-    library.raw_set("time", lua.create_function(move |_, at: Option<Table>| time(at.as_ref(), now))?)?;
-    library.raw_set("date", lua.create_function(move |lua, arguments| date(lua, arguments, now))?)?;
+    library.raw_set(
+        "time",
+        lua.create_function(move |lua, at| answer(lua, time(&at, now).map(Value::Integer)))?,
+    )?;
+    let date = move |lua: &Lua, (format, at): (Value, Value)| answer(lua, date(lua, &format, &at, now));
+    library.raw_set("date", lua.create_function(date)?)?;
     Ok(library)
 }
 
-fn time(at: Option<&Table>, now: Timestamp) -> Result<i64, Error> {
-    let Some(at) = at else { return Ok(now.as_second()) };
-    let whole = |name: &str, otherwise: Option<i64>| -> Result<i64, Error> {
-        let given = match at.raw_get::<Value>(name)? {
+fn answer(lua: &Lua, result: Result<Value, String>) -> Result<(bool, Value), Error> {
+    match result {
+        Ok(value) => Ok((true, value)),
+        Err(why) => Ok((false, Value::String(lua.create_string(why)?))),
+    }
+}
+
+fn time(at: &Value, now: Timestamp) -> Result<i64, String> {
+    let at = match at {
+        Value::Nil => return Ok(now.as_second()),
+        Value::Table(at) => at,
+        other => return Err(format!("bad argument #1 to 'time' (table expected, got {})", type_name(other))),
+    };
+    let whole = |name: &str, otherwise: Option<i64>| -> Result<i64, String> {
+        let given = match at.raw_get::<Value>(name).unwrap_or(Value::Nil) {
             Value::Nil => otherwise,
             Value::Integer(number) => Some(number),
             Value::String(text) => text.to_str().ok().and_then(|text| text.trim().parse().ok()),
             _ => None,
         };
-        given.ok_or_else(|| fault(format!("field '{name}' missing in date table")))
+        given.ok_or_else(|| format!("field '{name}' missing in date table"))
     };
     let (year, month, day) = (whole("year", None)?, whole("month", None)?, whole("day", None)?);
     let (hour, minute, second) = (whole("hour", Some(12))?, whole("min", Some(0))?, whole("sec", Some(0))?);
     seconds(year, month, day, hour, minute, second)
-        .ok_or_else(|| fault("time result cannot be represented".to_owned()))
+        .ok_or_else(|| "time result cannot be represented".to_owned())
 }
 
 /// Seconds since 1970; values beyond their range carry over, as in C's `mktime`.
@@ -43,35 +61,37 @@ fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64)
     start.checked_add(days)?.checked_add(clock)
 }
 
-fn date(lua: &Lua, arguments: MultiValue, now: Timestamp) -> Result<Value, Error> {
-    let format = match arguments.front() {
-        None | Some(Value::Nil) => "%c".to_owned(),
-        Some(Value::String(text)) if text.as_bytes().len() > MAX_FORMAT => {
-            return Err(fault("bad argument #1 to 'date' (the format is too large)".to_owned()));
+fn date(lua: &Lua, format: &Value, at: &Value, now: Timestamp) -> Result<Value, String> {
+    let format = match format {
+        Value::Nil => "%c".to_owned(),
+        Value::String(text) if text.as_bytes().len() > MAX_FORMAT => {
+            return Err("bad argument #1 to 'date' (the format is too large)".to_owned());
         }
-        Some(Value::String(text)) => text.to_string_lossy(),
-        Some(_) => return Err(fault("bad argument #1 to 'date' (string expected)".to_owned())),
+        Value::String(text) => text.to_string_lossy(),
+        other => {
+            return Err(format!("bad argument #1 to 'date' (string expected, got {})", type_name(other)));
+        }
     };
-    let at = match arguments.get(1) {
-        None | Some(Value::Nil) => now,
-        Some(Value::Integer(seconds)) => {
-            Timestamp::from_second(*seconds).map_err(|_| fault("time out of range".to_owned()))?
-        }
+    let at = match at {
+        Value::Nil => Ok(now),
+        Value::Integer(seconds) => Timestamp::from_second(*seconds),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a float out of range saturates, and is refused then"
         )]
-        Some(Value::Number(seconds)) => {
-            Timestamp::from_second(*seconds as i64).map_err(|_| fault("time out of range".to_owned()))?
+        Value::Number(seconds) => Timestamp::from_second(*seconds as i64),
+        other => {
+            return Err(format!("bad argument #2 to 'date' (number expected, got {})", type_name(other)));
         }
-        Some(_) => return Err(fault("bad argument #2 to 'date' (number expected)".to_owned())),
     };
-    let at = at.to_zoned(TimeZone::UTC).datetime();
+    let at = at.map_err(|_| "time out of range".to_owned())?.to_zoned(TimeZone::UTC).datetime();
     let format = format.trim_start_matches('!');
-    if format.starts_with("*t") {
-        return fields(lua, at).map(Value::Table);
-    }
-    Ok(Value::String(lua.create_string(print(format, at))?))
+    let made = if format.starts_with("*t") {
+        fields(lua, at).map(Value::Table)
+    } else {
+        lua.create_string(print(format, at)).map(Value::String)
+    };
+    made.map_err(|error| super::explain(error).to_string())
 }
 
 fn fields(lua: &Lua, at: DateTime) -> Result<Table, Error> {
@@ -111,8 +131,4 @@ fn print(format: &str, at: DateTime) -> String {
         }
     }
     text
-}
-
-fn fault(message: String) -> Error {
-    Error::RuntimeError(message)
 }

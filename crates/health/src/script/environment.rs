@@ -54,32 +54,28 @@ pub(super) fn prepare(
         &base,
         library,
         lua.create_function(|_, number| Ok(whole(&number)))?,
+        clock::library(&lua, now)?,
         texts,
     ))?;
-    let os = clock::library(&lua, now)?;
-    loaded(&globals)?.raw_set("os", &os)?;
     if libraries == Libraries::Open {
-        open(&lua, &base, &globals, os)?;
+        open(&lua, &base, &globals)?;
     }
     Ok((lua, globals))
 }
 
-fn open(lua: &Lua, base: &Table, globals: &Table, os: Table) -> Result<(), Error> {
+fn open(lua: &Lua, base: &Table, globals: &Table) -> Result<(), Error> {
+    let loaded: Table = globals.raw_get::<Table>("package")?.raw_get("loaded")?;
     let math: Table = base.raw_get("math")?;
     // As it was called in Lua 5.1.
     math.raw_set("mod", math.raw_get::<Value>("fmod")?)?;
-    loaded(globals)?.raw_set("math", &math)?;
+    loaded.raw_set("math", &math)?;
     globals.raw_set("math", math)?;
-    globals.raw_set("os", os)?;
+    globals.raw_set("os", loaded.raw_get::<Value>("os")?)?;
     let methods = lua.create_table()?;
     methods.raw_set("__index", globals.raw_get::<Value>("string")?)?;
     methods.raw_set("__metatable", false)?;
     lua.set_type_metatable::<LuaString>(Some(methods));
     Ok(())
-}
-
-fn loaded(globals: &Table) -> Result<Table, Error> {
-    globals.raw_get::<Table>("package")?.raw_get("loaded")
 }
 
 /// A whole number in all its digits, which Lua itself prints with an exponent from 15 digits on.

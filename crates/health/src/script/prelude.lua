@@ -1,5 +1,5 @@
 -- Functions that are written in Lua so that the limits of a script hold inside them, and those of Lua 5.1.
-local globals, base, library, whole, texts = ...
+local globals, base, library, whole, clock, texts = ...
 local error, next, rawget, rawset, select, type = error, next, rawget, rawset, select, type
 
 globals._G = globals
@@ -121,12 +121,19 @@ tables.sort = function(list, before)
   end
 end
 
--- The functions of texts say `true` and their results, or `false` and what is wrong.
+-- The functions of the clock and of texts say `true` and their results, or `false` and what is wrong.
 local function answer(good, ...)
   if not good then
     error((...), 2)
   end
   return ...
+end
+
+loaded.os = {}
+for name, call in next, clock do
+  loaded.os[name] = function(a, b)
+    return answer(call(a, b))
+  end
 end
 
 if texts then
