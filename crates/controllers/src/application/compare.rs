@@ -232,7 +232,8 @@ fn shared(subject: &Subject<'_>, pairs: &[Pair]) -> Vec<String> {
         let (Some(live), Some(_)) = (&pair.live, &pair.target) else { continue };
         let owner = subject.config.tracking.owner_of(live);
         if let Some(owner) = owner.filter(|owner| owner != subject.instance) {
-            let (kind, name) = (live.kind(), live.name());
+            // An instance of another namespace is written `<namespace>_<name>`.
+            let (kind, name, owner) = (live.kind(), live.name(), owner.replace('_', "/"));
             messages.push(format!("{kind}/{name} is part of applications {own} and {owner}"));
         }
     }
