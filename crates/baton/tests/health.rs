@@ -77,15 +77,13 @@ fn what_has_no_health_has_an_empty_status() {
 #[test]
 fn scripts_come_from_a_directory_or_a_config_map() {
     let script = "return { status = 'Healthy', message = obj.status.ready .. ' at ' .. obj.status.at }";
-    let map = format!(
-        "kind: Other\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-cm}}\ndata:\n  \
-         resource.customizations.health.example.com_Thing: |\n    -- of the map\n    return {{ status = 'Suspended' }}\n"
-    );
+    let map = "kind: Other\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata:\n  \
+        resource.customizations.health.example.com_Thing: |\n    -- of the map\n    return { status = 'Suspended' }\n";
     let files = directory(&[
         ("it.yaml", THING),
         ("scripts/example.com/Thing/health.lua", script),
         ("scripts/example.com/Thing/testdata/input.yaml", "not: [looked at"),
-        ("map.yaml", &map),
+        ("map.yaml", map),
     ]);
     let of_directory = ["-f", "DIR/it.yaml", "--customizations", "DIR/scripts"];
     prints(&health(files.path(), &of_directory), "Healthy: 3 at 2024-01-02T03:04:05Z\n");
