@@ -22,6 +22,7 @@ mod exec;
 mod gone;
 mod keeper;
 mod live;
+mod page;
 mod paths;
 mod perform;
 mod requests;

@@ -10,6 +10,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use kube::Client;
 use kube::client::Body;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -70,15 +71,20 @@ impl Requests {
     }
 
     pub(crate) async fn get_as(&self, path: &str, accept: &str) -> Result<Value, ClusterError> {
+        parsed(&self.text(path, accept).await?)
+    }
+
+    /// As [`Requests::get`], not parsed.
+    pub(crate) async fn text(&self, path: &str, accept: &str) -> Result<BytesMut, ClusterError> {
         let mut pause = Duration::from_millis(500);
         for _ in 1..TRIES {
             match self.ask(Method::GET, path, accept, None).await {
                 Err(ClusterError::Api { code: 429 | 503 | 504, .. }) => tokio::time::sleep(pause).await,
-                answer => return answer.map(|answer| answer.object),
+                answer => return answer.map(|(_, text)| text),
             }
             pause *= 2;
         }
-        self.ask(Method::GET, path, accept, None).await.map(|answer| answer.object)
+        self.ask(Method::GET, path, accept, None).await.map(|(_, text)| text)
     }
 
     /// Writes. It is sent once, whatever comes of it.
@@ -89,7 +95,8 @@ impl Requests {
         content_type: &str,
         body: &Value,
     ) -> Result<Answer, ClusterError> {
-        self.ask(method, path, JSON, Some((content_type, body))).await
+        let (status, text) = self.ask(method, path, JSON, Some((content_type, body))).await?;
+        Ok(Answer { created: status == StatusCode::CREATED, object: parsed(&text)? })
     }
 
     /// Opens a watch.
@@ -109,7 +116,7 @@ impl Requests {
         path: &str,
         accept: &str,
         body: Option<(&str, &Value)>,
-    ) -> Result<Answer, ClusterError> {
+    ) -> Result<(StatusCode, BytesMut), ClusterError> {
         let request = request(method, path, accept, body)?;
         let exchange = async {
             let _turn = self.free.acquire().await;
@@ -117,12 +124,7 @@ impl Requests {
             if !answer.status().is_success() {
                 return Err(failure(answer).await);
             }
-            let created = answer.status() == StatusCode::CREATED;
-            let text = whole(answer.into_body()).await?;
-            // The parser bounds the depth.
-            let object = serde_json::from_slice(&text)
-                .map_err(|error| ClusterError::NoAnswer(format!("not the JSON that is expected: {error}")))?;
-            Ok(Answer { created, object })
+            Ok((answer.status(), whole(answer.into_body()).await?))
         };
         tokio::time::timeout(LONGEST_ANSWER, exchange).await.map_err(|_| too_slow())?
     }
@@ -218,6 +220,12 @@ async fn chunk(body: &mut Body) -> Result<Option<Bytes>, ClusterError> {
             Some(Err(error)) => return Err(no_answer(&error)),
         }
     }
+}
+
+/// The parser bounds the depth.
+fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ClusterError> {
+    serde_json::from_slice(text)
+        .map_err(|error| ClusterError::NoAnswer(format!("not the JSON that is expected: {error}")))
 }
 
 fn too_slow() -> ClusterError {

@@ -11,9 +11,10 @@ use tokio::time::Instant;
 
 use crate::catalog::{GroupKind, Served};
 use crate::error::ClusterError;
-use crate::live::{KindId, Uid, Wakes, digest};
+use crate::live::{Digest, KindId, Uid, Wakes, digest};
+use crate::page;
 use crate::paths;
-use crate::requests::{Lines, Requests};
+use crate::requests::{JSON, Lines, Requests};
 use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus, settings_change};
 
 /// Objects of a page of a list.
@@ -102,15 +103,15 @@ impl Watch {
                 true => format!("{}?limit={PAGE}", self.path),
                 false => format!("{}?limit={PAGE}&continue={}", self.path, paths::segment(&more)),
             };
-            let mut page = self.requests.get(&path).await?;
-            let version = page["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            let text = self.requests.text(&path, JSON).await?;
+            let mut digests = Vec::new();
+            let page = page::read(&text, |object| digests.push(self.digest(object)))?;
+            let version = page.resource_version;
             let number = version.parse().unwrap_or(0);
             self.check_age(number, known)?;
-            let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) else {
-                return Err(ClusterError::NoAnswer("a list without items".to_owned()));
-            };
-            self.seen(items, Some(&mut listed));
-            more = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+            listed.extend(digests.iter().map(|seen| seen.uid.clone()));
+            self.take_in(digests);
+            more = page.r#continue;
             if more.is_empty() {
                 self.stale_lists = 0;
                 let mut wakes = Wakes::default();
@@ -210,9 +211,12 @@ impl Watch {
                 kind => {
                     let next = event.object.resource_version().to_owned();
                     match kind {
-                        "ADDED" | "MODIFIED" => self.seen(vec![event.object], None),
+                        "ADDED" | "MODIFIED" => self.take_in(vec![self.digest(event.object)]),
                         "DELETED" => self.gone(&event.object),
                         _ => {}
+                    }
+                    if kind != "BOOKMARK" && defines_kinds(&self.key.0) {
+                        self.shared.rediscover();
                     }
                     if is_older(&next, version) {
                         return Ok(End::Relist);
@@ -225,25 +229,20 @@ impl Watch {
         }
     }
 
-    fn seen(&self, objects: Vec<Value>, mut listed: Option<&mut HashSet<Uid>>) {
-        let settings = self.shared.settings();
-        let mut digests = Vec::with_capacity(objects.len());
-        for mut object in objects {
-            self.name(&mut object);
-            let held = self.shared.state.lock().is_held(&object.key());
-            let seen = digest(&object, held, &settings);
-            if let Some(listed) = &mut listed {
-                listed.insert(seen.uid.clone());
-            }
-            digests.push(seen);
-        }
+    fn digest(&self, mut object: Value) -> Digest {
+        self.name(&mut object);
+        let held = self.shared.state.lock().is_held(&object.key());
+        digest(&object, held, &self.shared.settings())
+    }
+
+    fn take_in(&self, digests: Vec<Digest>) {
         let mut wakes = Wakes::default();
         let mut state = self.shared.state.lock();
         for seen in digests {
             state.apply(self.kind, seen, &mut wakes);
         }
         drop(state);
-        self.told(wakes, listed.is_none());
+        self.shared.wake(wakes);
     }
 
     fn gone(&self, object: &Value) {
@@ -251,16 +250,7 @@ impl Watch {
         let mut state = self.shared.state.lock();
         state.remove(self.kind, object.namespace(), object.name(), &Uid::new(object.uid()), &mut wakes);
         drop(state);
-        self.told(wakes, true);
-    }
-
-    fn told(&self, wakes: Wakes, event: bool) {
-        if event && defines_kinds(&self.key.0) {
-            self.shared.rediscover();
-        }
-        if !wakes.is_empty() {
-            self.shared.wake(wakes);
-        }
+        self.shared.wake(wakes);
     }
 
     /// Items of lists do not say what they are.

@@ -14,7 +14,7 @@ mod state;
 mod tests;
 mod tree;
 
-pub(crate) use digest::{digest, is_guarded};
+pub(crate) use digest::{Digest, digest, is_guarded};
 pub(crate) use entry::Uid;
 pub(crate) use packed::Packed;
 pub(crate) use state::{KindId, State, Wakes};

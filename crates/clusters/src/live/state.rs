@@ -430,9 +430,3 @@ impl State {
         new
     }
 }
-
-impl Wakes {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.managed.is_empty() && self.children.is_empty()
-    }
-}
