@@ -290,3 +290,23 @@ fn permitted_specs() {
         json!(problems.iter().map(|found| format!("{}: {}", found.kind, found.message)).collect::<Vec<_>>())
     });
 }
+
+#[test]
+fn served_refreshes() {
+    compare("refresh_served", |case| {
+        let with = |name: &str| application(&json!({"metadata": {"annotations": case[name]}}));
+        let mut annotations = case["current"].clone();
+        let patch = refresh::served(&with("read"), &with("current"));
+        for operation in patch.iter().flat_map(|patch| patch.as_array().expect("a list")) {
+            let path = operation["path"].as_str().expect("a path");
+            let Some(name) = path.strip_prefix("/metadata/annotations/") else { continue };
+            let there = annotations.as_object_mut().expect("a map");
+            match operation["op"].as_str() {
+                Some("test") => assert_eq!(there.get(&name.replace("~1", "/")), operation.get("value")),
+                Some("remove") => drop(there.remove(&name.replace("~1", "/"))),
+                _ => panic!("{operation}"),
+            }
+        }
+        annotations
+    });
+}
