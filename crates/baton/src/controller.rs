@@ -3,13 +3,17 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use baton_controllers::{Controller, Settings};
+use baton_clusters::OverNetwork;
+use baton_controllers::{ApplicationController, ApplicationSettings, Controller, RunError, Settings};
+use baton_source::Repositories;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::machinery::Controllers;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
 use crate::{http, machinery, terminal};
@@ -32,7 +36,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
     /// Which controllers to run.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "applicationset", value_name = "NAME")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "applicationset,application",
+        value_name = "NAME"
+    )]
     controllers: Vec<ControllerName>,
     /// Let only one of several controllers act at a time.
     #[arg(long, alias = "enable-leader-election", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
@@ -48,6 +58,12 @@ pub(crate) struct Arguments {
     cache_dir: Option<PathBuf>,
     #[command(flatten)]
     repositories: RepositoryArguments,
+    /// Health and actions of kinds: DIR/<group>/<Kind>/health.lua and actions/…; argocd-cm wins over it. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    customizations: Vec<PathBuf>,
+    /// Run the programs that cluster Secrets name for their credentials (execProviderConfig).
+    #[arg(long)]
+    allow_cluster_exec: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -57,11 +73,25 @@ impl Arguments {
     pub(crate) fn log(&self) -> (Option<String>, bool) {
         (self.flags.filter(), self.flags.json())
     }
+
+    fn application_settings(
+        &self,
+        namespace: &str,
+        leader_election: bool,
+    ) -> Result<ApplicationSettings, Failure> {
+        let settings = ApplicationSettings::from_environment(namespace, |name| std::env::var(name).ok())
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let customizations = crate::health::customizations(&self.customizations)?;
+        Ok(ApplicationSettings { leader_election, customizations, ..settings })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ControllerName {
+    /// ApplicationSets: Applications from generators and templates.
     Applicationset,
+    /// Applications: from git to clusters.
+    Application,
 }
 
 /// Argo CD's flags. Each stands for the variable of the same meaning, so both are read in one place.
@@ -259,27 +289,53 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         (None, Some(scratch)) => scratch.path().to_owned(),
         (None, None) => return Err(Failure::failed("no place for copies of repositories")),
     };
-    let generators = machinery::generators(&settings, arguments.repositories.settings(cache))?;
+    let repositories = Repositories::new(arguments.repositories.settings(cache.join("repositories")));
     let client = arguments.connection.client().await?;
     let namespace = settings.namespace.clone();
     let workers = settings.webhook_parallelism;
-    let controller =
-        Controller::new(client, settings, generators).map_err(|error| Failure::usage(error.to_string()))?;
+    let leads = settings.leader_election;
+    let usage = |error: RunError| Failure::usage(error.to_string());
+    let sets = if arguments.controllers.contains(&ControllerName::Applicationset) {
+        let generators = machinery::generators(&settings, repositories.clone())?;
+        Some(Controller::new(client.clone(), settings, generators).map_err(usage)?)
+    } else {
+        None
+    };
+    let applications = if arguments.controllers.contains(&ControllerName::Application) {
+        let settings = arguments.application_settings(&namespace, leads)?;
+        let manifests = machinery::manifests(repositories, cache.join("work"));
+        let connect = Arc::new(OverNetwork { allow_exec: arguments.allow_cluster_exec });
+        Some(ApplicationController::new(client, settings, manifests, connect).map_err(usage)?)
+    } else {
+        None
+    };
+    let controllers = Controllers { sets, applications };
     let metrics = listen(arguments.metrics_listen).await?;
     let probes = listen(arguments.flags.probe_addr).await?;
     let webhooks = listen(arguments.webhook_listen).await?;
-    let (webhook_router, webhook_work) = machinery::webhook_endpoint(&controller, workers);
+    let webhook_endpoint = async {
+        let Some(sets) = &controllers.sets else { return std::future::pending().await };
+        let (router, work) = machinery::webhook_endpoint(sets, workers);
+        tokio::select! {
+            ended = serve(webhooks, router) => match ended {},
+            () = work => {}
+        }
+    };
 
     let mut shutdown = Shutdown::listen();
+    let watched = match (&controllers.sets, &controllers.applications) {
+        (Some(_), Some(_)) => "ApplicationSets and Applications",
+        (Some(_), None) => "ApplicationSets",
+        _ => "Applications",
+    };
     terminal::remark(&format!(
-        "Watching ApplicationSets (Argo CD's namespace: {namespace}). Press Ctrl-C to stop."
+        "Watching {watched} (Argo CD's namespace: {namespace}). Press Ctrl-C to stop."
     ));
     tokio::select! {
-        ended = controller.run(shutdown.asked()) => ended.map_err(|error| Failure::failed(error.to_string()))?,
-        ended = serve(metrics, controller.router()) => match ended {},
-        ended = serve(probes, controller.router()) => match ended {},
-        ended = serve(webhooks, webhook_router) => match ended {},
-        () = webhook_work => {}
+        ended = controllers.run(shutdown.asked()) => ended.map_err(|error| Failure::failed(error.to_string()))?,
+        ended = serve(metrics, controllers.router()) => match ended {},
+        ended = serve(probes, controllers.router()) => match ended {},
+        () = webhook_endpoint => {}
     }
     terminal::remark("Stopped.");
     Ok(())

@@ -1,21 +1,20 @@
 //! What the controllers work with, put together from their settings.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use baton_controllers::webhook::{self, webhooks};
-use baton_controllers::{Controller, Settings};
+use baton_controllers::{ApplicationController, Controller, RunError, Settings};
 use baton_generators::Generators;
+use baton_manifests::Manifests;
 use baton_scm::{Hosts, Proxy};
 use baton_source::Repositories;
 
 use crate::failure::Failure;
 
 /// Generators as the settings want them.
-pub(crate) fn generators(
-    settings: &Settings,
-    repositories: baton_source::Settings,
-) -> Result<Generators, Failure> {
+pub(crate) fn generators(settings: &Settings, repositories: Repositories) -> Result<Generators, Failure> {
     let proxy = match settings.scm_proxy_url.as_str() {
         "" => Proxy::Environment,
         url => Proxy::Url { url: url.to_owned(), no_proxy: settings.scm_no_proxy.clone() },
@@ -36,7 +35,7 @@ pub(crate) fn generators(
         default_requeue: settings.requeue_after,
         ..baton_generators::Settings::default()
     };
-    Ok(Generators::new(Repositories::new(repositories), hosts, wanted))
+    Ok(Generators::new(repositories, hosts, wanted))
 }
 
 /// The endpoint of webhooks, and the work its events cause.
@@ -47,4 +46,54 @@ pub(crate) fn webhook_endpoint(
     let settings = webhook::Settings { workers, ..webhook::Settings::default() };
     let (router, work) = webhooks(Arc::new(controller.clone()), &settings);
     (router, work.run())
+}
+
+/// The controllers that run, each if it is wanted.
+pub(crate) struct Controllers {
+    pub(crate) sets: Option<Controller>,
+    pub(crate) applications: Option<ApplicationController>,
+}
+
+impl Controllers {
+    /// Runs them until `shutdown` is done, or until one of them fails.
+    pub(crate) async fn run(&self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let (stop, _) = tokio::sync::watch::channel(false);
+        let stopped = || {
+            let mut told = stop.subscribe();
+            async move { drop(told.wait_for(|told| *told).await) }
+        };
+        let sets = async {
+            match &self.sets {
+                Some(controller) => controller.run(stopped()).await,
+                None => Ok(()),
+            }
+        };
+        let applications = async {
+            match &self.applications {
+                Some(controller) => controller.run(stopped()).await,
+                None => Ok(()),
+            }
+        };
+        let both = async { tokio::try_join!(sets, applications).map(|_| ()) };
+        let mut both = std::pin::pin!(both);
+        tokio::select! {
+            ended = &mut both => return ended,
+            () = shutdown => {}
+        }
+        let _ = stop.send(true);
+        both.await
+    }
+
+    /// `/metrics`, `/healthz` and `/readyz` of all.
+    pub(crate) fn router(&self) -> Router {
+        baton_controllers::observability(self.sets.as_ref(), self.applications.as_ref())
+    }
+}
+
+/// What renders manifests, with its temporary files under `work_dir`.
+pub(crate) fn manifests(repositories: Repositories, work_dir: PathBuf) -> Manifests {
+    Manifests::new(
+        repositories,
+        baton_manifests::Settings { work_dir, ..baton_manifests::Settings::default() },
+    )
 }

@@ -21,6 +21,6 @@ pub use application::{ApplicationController, ApplicationSettings, Timing};
 pub use cache::ObjectKey;
 pub use clock::Clock;
 pub use controller::{Controller, PassFailed, RunError, run};
-pub use metrics::SharedRegistry;
+pub use metrics::{SharedRegistry, observability};
 pub use namespaces::{AllowedNamespaces, PatternError};
 pub use settings::{Policy, Settings, SettingsError};

@@ -15,7 +15,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::application::ApplicationController;
 use crate::cache::{Held, Known, ObjectKey, Synced};
+use crate::controller::Controller;
 use crate::namespaces::AllowedNamespaces;
 
 /// Prometheus' default buckets, which Argo CD uses.
@@ -80,12 +82,32 @@ pub(crate) fn register_sets(
     registry.register_collector(Box::new(SetCollector { known, allowed, labels }));
 }
 
-/// `/metrics`, and `/healthz`, which answers 200 once every cache was filled.
-pub(crate) fn router(registry: SharedRegistry, synced: Vec<Synced>) -> Router {
+/// `/metrics`, `/healthz` and `/readyz` of the controllers that run in one process.
+pub fn observability(sets: Option<&Controller>, applications: Option<&ApplicationController>) -> Router {
+    let mut registries = Vec::new();
+    let mut synced = Vec::new();
+    if let Some(sets) = sets {
+        registries.push(sets.registry());
+        synced.extend(sets.caches());
+    }
+    if let Some(applications) = applications {
+        registries.push(applications.registry());
+        synced.extend(applications.caches());
+    }
+    router(registries, synced)
+}
+
+pub(crate) fn router(registries: Vec<SharedRegistry>, synced: Vec<Synced>) -> Router {
     let metrics = move || async move {
-        let mut text = String::new();
-        match prometheus_client::encoding::text::encode(&mut text, &registry.read()) {
-            Ok(()) => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], text),
+        let encoded: Result<Vec<String>, std::fmt::Error> = registries
+            .iter()
+            .map(|registry| {
+                let mut text = String::new();
+                prometheus_client::encoding::text::encode(&mut text, &registry.read()).map(|()| text)
+            })
+            .collect();
+        match encoded {
+            Ok(texts) => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], together(&texts)),
             Err(error) => {
                 let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
                 (StatusCode::INTERNAL_SERVER_ERROR, plain, error.to_string())
@@ -102,6 +124,38 @@ pub(crate) fn router(registry: SharedRegistry, synced: Vec<Synced>) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(health.clone()))
         .route("/readyz", get(health))
+}
+
+/// Several expositions as one: a family that more than one has is described once.
+fn together(texts: &[String]) -> String {
+    let mut families: Vec<(&str, String, String)> = Vec::new();
+    for text in texts {
+        let mut current = None;
+        for line in text.lines().filter(|line| *line != "# EOF") {
+            let described = line.strip_prefix("# ").and_then(|rest| rest.split(' ').nth(1));
+            if let Some(name) = described {
+                let place = families.iter().position(|(family, ..)| *family == name).unwrap_or_else(|| {
+                    families.push((name, String::new(), String::new()));
+                    families.len() - 1
+                });
+                let descriptions = &mut families[place].1;
+                let kind = line.split(' ').nth(1).unwrap_or_default();
+                if !descriptions.lines().any(|known| known.split(' ').nth(1) == Some(kind)) {
+                    descriptions.push_str(line);
+                    descriptions.push('\n');
+                }
+                current = Some(place);
+            } else if let Some(place) = current {
+                families[place].2.push_str(line);
+                families[place].2.push('\n');
+            }
+        }
+    }
+    families
+        .iter()
+        .flat_map(|(_, descriptions, samples)| [descriptions.as_str(), samples])
+        .collect::<String>()
+        + "# EOF\n"
 }
 
 impl Collector for SetCollector {
@@ -168,4 +222,20 @@ impl std::fmt::Debug for SetCollector {
 pub(crate) fn label_name(label: &str) -> String {
     let fits = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '_' };
     format!("label_{}", label.chars().map(fits).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::together;
+
+    #[test]
+    fn a_family_of_two_registries_is_described_once() {
+        let one = "# HELP depth Keys.\n# TYPE depth gauge\ndepth{name=\"a\"} 1\n# EOF\n".to_owned();
+        let two = "# HELP other More.\n# TYPE other gauge\nother 3\n# HELP depth Keys.\n# TYPE depth gauge\ndepth{name=\"b\"} 2\n# EOF\n".to_owned();
+        assert_eq!(
+            together(&[one, two]),
+            "# HELP depth Keys.\n# TYPE depth gauge\ndepth{name=\"a\"} 1\ndepth{name=\"b\"} 2\n# HELP other More.\n# TYPE other gauge\nother 3\n# EOF\n"
+        );
+        assert_eq!(together(&[]), "# EOF\n");
+    }
 }

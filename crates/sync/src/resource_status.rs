@@ -186,6 +186,16 @@ fn started(state: &OperationState) -> Option<Timestamp> {
     state.started_at.as_ref().map(|time| time.0)
 }
 
+/// Marks the rows whose deletion waits for approval now, and no others.
+pub fn mark_waiting(resources: &mut [ResourceStatus], waiting: &[ResourceKey]) {
+    for row in resources {
+        row.requires_deletion_approval = waiting.iter().any(|key| {
+            (&key.group, &key.kind, &key.namespace, &key.name)
+                == (&row.group, &row.kind, &row.namespace, &row.name)
+        });
+    }
+}
+
 /// The keys of rows whose deletion waits for approval now.
 pub fn awaiting_approval(resources: &[ResourceStatus]) -> Vec<ResourceKey> {
     let waiting = resources.iter().filter(|row| row.requires_deletion_approval);

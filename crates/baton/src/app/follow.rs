@@ -182,10 +182,11 @@ fn rows(application: &Application) -> BTreeMap<String, [String; 4]> {
             if result.namespace.is_empty() { String::new() } else { format!("{}/", result.namespace) };
         let key = format!("{}/{} {place}{}", result.group, result.kind, result.name);
         let row = rows.entry(key.trim_start_matches('/').to_owned()).or_default();
-        row[2] = if result.hook_type.is_empty() {
-            view::outcome(result).to_owned()
-        } else {
-            format!("{} hook {}", result.hook_type, view::outcome(result))
+        // What was applied is told by its message; a word is needed where it is a hook or was not.
+        row[2] = match (result.hook_type.as_str(), view::outcome(result)) {
+            ("", "Synced") => std::mem::take(&mut row[2]),
+            ("", outcome) => outcome.to_owned(),
+            (hook, outcome) => format!("{hook} hook {outcome}"),
         };
         row[3] = result.message.replace('\n', " ");
     }

@@ -1,12 +1,16 @@
 //! `baton app`: Applications in a cluster.
 
+mod actions;
 mod approve;
+mod compare;
 mod create;
 mod delete;
+mod desk;
 mod follow;
 mod operate;
 mod selector;
 mod show;
+mod tree;
 mod view;
 mod wait;
 
@@ -44,6 +48,12 @@ enum Command {
     Sync(Box<operate::Sync>),
     /// Go back to what was deployed before.
     Rollback(operate::Rollback),
+    /// Show how the cluster differs from git.
+    Diff(compare::Diff),
+    /// Print what git describes, or what is in the cluster.
+    Manifests(compare::Manifests),
+    /// Actions that resources offer.
+    Actions(actions::Actions),
     /// Stop the operation that runs.
     TerminateOp(operate::Terminate),
     /// Wait until an Application is synced, healthy and at rest.
@@ -64,6 +74,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Sync(arguments) => arguments.run().await,
         Command::Rollback(arguments) => arguments.run().await,
         Command::TerminateOp(arguments) => arguments.run().await,
+        Command::Diff(arguments) => arguments.run().await,
+        Command::Manifests(arguments) => arguments.run().await,
+        Command::Actions(arguments) => arguments.run().await,
         Command::Wait(arguments) => arguments.run().await,
         Command::ConfirmDeletion(arguments) => arguments.run().await,
         Command::Delete(arguments) => arguments.run().await,

@@ -92,6 +92,7 @@ impl List {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   baton app get web
+  baton app get web -o tree
   baton app get web -o yaml")]
 pub(crate) struct Get {
     /// Its name.
@@ -106,7 +107,7 @@ pub(crate) struct Get {
     hard_refresh: bool,
     /// How to print it.
     #[arg(short, long, value_enum)]
-    output: Option<Form>,
+    output: Option<Shape>,
 }
 
 impl Get {
@@ -120,7 +121,8 @@ impl Get {
         let application = typed(&object)?;
         match self.output {
             None => print::out(&view::described(&application, true)),
-            output => show(vec![(object, application)], output, true),
+            Some(Shape::Tree) => tree(&self.connection, &self.name).await,
+            Some(shape) => show(vec![(object, application)], shape.form(), true),
         }
     }
 }
@@ -128,6 +130,7 @@ impl Get {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   baton app resources web
+  baton app resources web -o tree
   baton app resources web --needs-approval
   baton app resources web -o json")]
 pub(crate) struct Resources {
@@ -140,11 +143,42 @@ pub(crate) struct Resources {
     needs_approval: bool,
     /// How to print them.
     #[arg(short, long, value_enum)]
-    output: Option<Form>,
+    output: Option<Shape>,
+}
+
+/// How one Application is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Shape {
+    /// What belongs to what.
+    Tree,
+    /// For people, with more.
+    Wide,
+    /// Whole, as YAML.
+    Yaml,
+    /// Whole, as JSON.
+    Json,
+    /// Kinds and names only.
+    Name,
+}
+
+impl Shape {
+    /// `None` for a tree.
+    fn form(self) -> Option<Form> {
+        match self {
+            Shape::Tree => None,
+            Shape::Wide => Some(Form::Wide),
+            Shape::Yaml => Some(Form::Yaml),
+            Shape::Json => Some(Form::Json),
+            Shape::Name => Some(Form::Name),
+        }
+    }
 }
 
 impl Resources {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        if self.output == Some(Shape::Tree) {
+            return tree(&self.connection, &self.name).await;
+        }
         let object = self.connection.applications().await?.get(&self.name).await?;
         let mut application = typed(&object)?;
         if self.needs_approval {
@@ -156,7 +190,7 @@ impl Resources {
             .iter()
             .map(|resource| serde_json::to_value(resource).unwrap_or_default())
             .collect();
-        match self.output {
+        match self.output.and_then(Shape::form) {
             Some(Form::Json) => print::out(&(format!("{:#}", Value::Array(rows)) + "\n")),
             Some(Form::Yaml) => print::out(&print::yaml(&[Value::Array(rows)])?),
             Some(Form::Name) => {
@@ -174,6 +208,11 @@ impl Resources {
             None | Some(Form::Wide) => print::out(&view::resources(&application)),
         }
     }
+}
+
+async fn tree(connection: &Connection, name: &str) -> Result<(), Failure> {
+    let desk = super::desk::Desk::open(connection, name).await?;
+    print::out(&super::tree::tree(&desk).await?)
 }
 
 #[derive(Debug, Args)]

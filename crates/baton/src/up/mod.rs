@@ -5,12 +5,16 @@ mod fleet;
 mod objects;
 mod page;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use baton_apiserver::{Cluster, Credentials, Server, serve_with, write_private};
-use baton_controllers::Controller;
+use baton_clusters::{ClusterAccess, Connect, OverNetwork};
+use baton_controllers::{ApplicationController, ApplicationSettings, Controller, RunError};
+use baton_source::Repositories;
 use clap::Args;
 use tokio::net::TcpListener;
 
@@ -18,6 +22,7 @@ use crate::apiserver::Simulation;
 use crate::controller::Flags;
 use crate::failure::Failure;
 use crate::lock::Lock;
+use crate::machinery::Controllers;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
 use crate::{http, machinery, terminal};
@@ -126,11 +131,11 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     objects::forget_others(&control.cluster, members).await?;
     home.forget_others(members)?;
 
-    let (controller, beside, webhooks) = controllers(arguments, &control.cluster)?;
+    let (controllers, beside, webhooks) = controllers(arguments, &control.cluster, &running)?;
     announce(&home, web_address, &control.server, members);
     let router = page::router(page::text(&home.shown("kubeconfig"), members), beside);
     tokio::select! {
-        ended = controller.run(std::future::pending()) => {
+        ended = controllers.run(std::future::pending()) => {
             Err(Failure::failed(ended.err().map_or_else(|| "the controller ended".to_owned(), |error| error.to_string())))
         }
         ended = http::serve(web, router) => match ended {},
@@ -138,24 +143,47 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     }
 }
 
-/// The controllers, which speak to the control plane without a socket; what they serve; and their webhooks' work.
+/// The controllers, which speak to all clusters without a socket; what they serve; and their webhooks' work.
 fn controllers(
     arguments: &Arguments,
     control: &Cluster,
-) -> Result<(Controller, axum::Router, impl Future<Output = ()> + use<>), Failure> {
+    members: &[Running],
+) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
     let settings = Flags::default().settings(NAMESPACE)?;
-    // This is the owner's own machine: paths on it may be named by any ApplicationSet.
-    let repositories = baton_source::Settings {
+    // This is the owner's own machine: paths on it may be named by any Application.
+    let repositories = Repositories::new(baton_source::Settings {
         allow_local: true,
         ..arguments.repositories.settings(arguments.data_dir.join("repositories"))
-    };
-    let generators = machinery::generators(&settings, repositories)?;
+    });
+    let generators = machinery::generators(&settings, repositories.clone())?;
     let client = kube::Client::new(control.service(), NAMESPACE);
     let workers = settings.webhook_parallelism;
-    let controller =
-        Controller::new(client, settings, generators).map_err(|error| Failure::failed(error.to_string()))?;
-    let (webhooks, work) = machinery::webhook_endpoint(&controller, workers);
-    Ok((controller, webhooks, work))
+    let failed = |error: RunError| Failure::failed(error.to_string());
+    let sets = Controller::new(client.clone(), settings, generators).map_err(failed)?;
+    let (webhooks, work) = machinery::webhook_endpoint(&sets, workers);
+    let settings = ApplicationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let manifests = machinery::manifests(repositories, arguments.data_dir.join("work"));
+    let connect = Arc::new(InProcess {
+        members: members.iter().map(|member| (member.url(), member.cluster.clone())).collect(),
+    });
+    let applications = ApplicationController::new(client, settings, manifests, connect).map_err(failed)?;
+    let controllers = Controllers { sets: Some(sets), applications: Some(applications) };
+    Ok((controllers, webhooks, work))
+}
+
+/// Reaches the fleet's own members without a socket, and others as their Secrets say.
+struct InProcess {
+    members: BTreeMap<String, Cluster>,
+}
+
+impl Connect for InProcess {
+    fn connect(&self, cluster: &ClusterAccess) -> Result<kube::Client, String> {
+        match self.members.get(&*cluster.server) {
+            Some(member) => Ok(kube::Client::new(member.service(), "default")),
+            None => OverNetwork { allow_exec: true }.connect(cluster),
+        }
+    }
 }
 
 fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {
@@ -167,7 +195,7 @@ fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Membe
         ),
         format!("  control plane  https://{}", control.addr()),
         format!(
-            "                 kubectl --kubeconfig {} get applicationsets,secrets -A",
+            "                 kubectl --kubeconfig {} get applicationsets,applications -A",
             home.shown("kubeconfig")
         ),
         format!("  members        {}", home.shown("clusters/<name>.kubeconfig")),
@@ -193,6 +221,13 @@ fn member_address(control: SocketAddr, index: usize) -> SocketAddr {
 struct Running {
     cluster: Cluster,
     server: Server,
+}
+
+impl Running {
+    /// As its Secret names it.
+    fn url(&self) -> String {
+        format!("https://{}", self.server.addr())
+    }
 }
 
 /// The data directory.

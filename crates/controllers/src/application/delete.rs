@@ -11,6 +11,7 @@ use baton_sync::deletion::{self, Decision, DeletionSettings, Observation, Render
 use baton_sync::hooks::HookType;
 use baton_sync::normalize::{self, Project};
 use baton_sync::project::DestinationCluster;
+use baton_sync::resource_status;
 use baton_sync::targets::{self, Place, Targets};
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
@@ -259,6 +260,9 @@ impl Reconciler {
         found.extend(failures);
         let mut status = application.status.clone();
         status.conditions = conditions::merge(&status.conditions, &found, evaluated, in_seconds(now));
+        if evaluated.contains(&conditions::DELETION_APPROVAL_REQUIRED_INFO) {
+            resource_status::mark_waiting(&mut status.resources, &decision.approvals);
+        }
         let finalizers = decision.finalizers.filter(|_| went_well);
         let extra = finalizers.as_ref().map(|left| json!({"metadata": {"finalizers": left}}));
         let advanced = extra.is_some();

@@ -170,7 +170,12 @@ impl ApplicationController {
 
     /// `/metrics`, `/healthz` and `/readyz`.
     pub fn router(&self) -> Router {
-        crate::metrics::router(self.shared.registry.clone(), self.shared.synced.all())
+        crate::metrics::router(vec![self.shared.registry.clone()], self.shared.synced.all())
+    }
+
+    /// Which caches were filled.
+    pub(crate) fn caches(&self) -> Vec<Synced> {
+        self.shared.synced.all()
     }
 
     /// Where measurements are kept, for others to add theirs.

@@ -14,6 +14,7 @@ use baton_sync::engine::{Engine, Next};
 use baton_sync::observation::{EngineSettings, GateScope, Observation};
 use baton_sync::operation::{self, OperationSettings, Step, Write};
 use baton_sync::options::Options;
+use baton_sync::resource_status;
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -369,6 +370,9 @@ impl Reconciler {
         let approvals = approvals.or_else(|| write.completion.as_ref().map(|_| &[][..]));
         if let Some(approvals) = approvals {
             after.status.conditions = with_approvals(&after, approvals, now);
+            if !approvals.is_empty() {
+                resource_status::mark_waiting(&mut after.status.resources, approvals);
+            }
         }
         let cleared = after.operation.is_none() && application.operation.is_some();
         let extra = cleared.then(|| json!({"operation": null}));

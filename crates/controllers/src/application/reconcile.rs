@@ -97,8 +97,11 @@ impl Reconciler {
             (application, look_again) = (left.application, sooner(look_again, left.look_again));
         }
         let Some(application) = application else { return Ok(None) };
+        let operating = is_operating(&application);
         let left = self.refresh_if_needed(key, application).await?;
-        Ok(sooner(look_again, left.look_again))
+        // What this pass has begun is gone on with by the next: its own writes wake nobody.
+        let begun = !operating && left.application.as_deref().is_some_and(is_operating);
+        Ok(sooner(sooner(look_again, left.look_again), begun.then_some(Duration::ZERO)))
     }
 
     async fn refresh_if_needed(

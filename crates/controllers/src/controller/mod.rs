@@ -142,7 +142,12 @@ impl Controller {
 
     /// `/metrics`, `/healthz` and `/readyz`.
     pub fn router(&self) -> Router {
-        metrics::router(self.shared.registry.clone(), self.shared.synced.all())
+        metrics::router(vec![self.shared.registry.clone()], self.shared.synced.all())
+    }
+
+    /// Which caches were filled.
+    pub(crate) fn caches(&self) -> Vec<Synced> {
+        self.shared.synced.all()
     }
 
     /// Where measurements are kept, for others to add theirs.

@@ -199,4 +199,9 @@ fn a_deletion_makes_guarded_resources_wait() {
     );
     let keys: Vec<String> = awaiting_approval(&found.resources).iter().map(ToString::to_string).collect();
     assert_eq!(keys, ["/ConfigMap/n/x"]);
+    let mut rows = found.resources.clone();
+    mark_waiting(&mut rows, &[]);
+    assert!(awaiting_approval(&rows).is_empty());
+    mark_waiting(&mut rows, &awaiting_approval(&found.resources));
+    assert_eq!(rows, found.resources);
 }
