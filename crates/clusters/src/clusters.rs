@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::access::{ClusterAccess, ClusterConfig};
 use crate::cluster::Cluster;
 use crate::connect::Connect;
-use crate::destinations::{self, Registered};
+use crate::destinations::Destinations;
 use crate::keeper::MakeClient;
 use crate::settings::Settings;
 use crate::shared::{Changed, OnChange};
@@ -32,8 +32,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Registry {
-    /// In the order they were given.
-    order: Vec<(String, Arc<str>)>,
+    destinations: Destinations,
     clusters: BTreeMap<Arc<str>, Arc<Cluster>>,
 }
 
@@ -56,7 +55,8 @@ impl Clusters {
     pub fn set(&self, clusters: Vec<ClusterAccess>) {
         let mut registry = self.0.clusters.lock();
         let mut before = std::mem::take(&mut registry.clusters);
-        registry.order = clusters.iter().map(|access| (access.name.clone(), access.server.clone())).collect();
+        registry.destinations =
+            Destinations::new(clusters.iter().map(|access| (access.name.as_str(), &*access.server)));
         for access in clusters {
             let server = access.server.clone();
             if registry.clusters.contains_key(&server) {
@@ -88,12 +88,8 @@ impl Clusters {
     /// Why it means none, in Argo CD's words.
     pub fn resolve(&self, destination: &Destination) -> Result<Arc<Cluster>, String> {
         let mut registry = self.0.clusters.lock();
-        let server: Arc<str> = {
-            let known: Vec<Registered<'_>> =
-                registry.order.iter().map(|(name, server)| Registered { name, server }).collect();
-            let enabled = self.0.settings.borrow().in_cluster_enabled;
-            destinations::resolve(destination, &known, enabled)?.into()
-        };
+        let enabled = self.0.settings.borrow().in_cluster_enabled;
+        let server = registry.destinations.resolve(destination, enabled)?;
         let open = || self.open(ClusterAccess::in_cluster());
         Ok(registry.clusters.entry(server).or_insert_with(open).clone())
     }

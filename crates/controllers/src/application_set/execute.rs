@@ -134,7 +134,7 @@ impl Executor<'_> {
         &self,
         names: &[Arc<str>],
         owned: &BTreeMap<Arc<str>, Arc<Record>>,
-        destinations: &Destinations<'_>,
+        destinations: &Destinations,
     ) -> Failures {
         let mut listed = match self.look_at_doomed(names).await {
             Ok(listed) => listed,
@@ -348,7 +348,7 @@ impl Executor<'_> {
         name: &Arc<str>,
         uid: &str,
         mut listed: Option<Option<Doomed>>,
-        destinations: &Destinations<'_>,
+        destinations: &Destinations,
     ) -> Result<(), ApplyError> {
         for _ in 0..2 {
             let seen = match listed.take() {
@@ -375,7 +375,7 @@ impl Executor<'_> {
         &self,
         name: &Arc<str>,
         mut doomed: Doomed,
-        destinations: &Destinations<'_>,
+        destinations: &Destinations,
     ) -> Result<(), ApplyError> {
         let holds = doomed.finalizers.iter().any(|finalizer| finalizer == finalizer::RESOURCES);
         if holds && destinations.check(&doomed.destination).is_err() {

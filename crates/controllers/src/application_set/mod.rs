@@ -330,7 +330,7 @@ impl Reconciler {
         generated: &Generated,
         desired: &[Desired],
         faults: &Faults,
-        destinations: &Destinations<'_>,
+        destinations: &Destinations,
     ) -> Result<(), (&'static str, String)> {
         let order::Order::AllAtOnce = order::of(set, &self.settings);
         let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());

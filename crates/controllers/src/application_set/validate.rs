@@ -22,7 +22,7 @@ pub(crate) fn validate(
     set: &str,
     desired: &[Desired],
     project_exists: impl Fn(&str) -> bool,
-    destinations: &Destinations<'_>,
+    destinations: &Destinations,
 ) -> Faults {
     let mut faults = Faults::default();
     let mut names = BTreeSet::new();
@@ -51,7 +51,7 @@ fn check<'a>(
     application: &'a Desired,
     names: &mut BTreeSet<&'a str>,
     project_exists: &impl Fn(&str) -> bool,
-    destinations: &Destinations<'_>,
+    destinations: &Destinations,
     faults: &mut Faults,
 ) -> Result<(), String> {
     let name: &str = &application.name;
