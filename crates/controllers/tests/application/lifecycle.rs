@@ -14,8 +14,10 @@ async fn an_application_is_synced_by_itself_and_becomes_healthy() {
         ("web/config.yaml", &config_map("settings", "colour", "blue", "")),
         ("web/web.yaml", &deployment("web", "")),
     ]);
+    let began = tokio::time::Instant::now();
     scene.apply(automated(application("web", "web", "east"))).await;
     let settled = scene.settled("web").await;
+    assert!(began.elapsed().as_secs() < 10, "it waited for nothing but the workload: {:?}", began.elapsed());
     assert_eq!(text(&settled, "/status/sync/revision"), commit);
     assert_eq!(text(&settled, "/status/operationState/message"), "successfully synced (all tasks run)");
     assert_eq!(text(&settled, "/status/sourceType"), "Directory");

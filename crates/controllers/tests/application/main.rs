@@ -5,6 +5,7 @@
 mod faults;
 mod scene;
 
+mod approval;
 mod deletion;
 mod lifecycle;
 mod mishaps;
