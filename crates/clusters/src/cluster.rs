@@ -331,7 +331,12 @@ impl Cluster {
                 Ok(Some(Arc::new(object)))
             }
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => {
+                if error.is_connection() {
+                    self.shared.suspect();
+                }
+                Err(error)
+            }
         }
     }
 
@@ -399,8 +404,12 @@ impl Cluster {
     }
 
     pub(crate) fn requests(&self) -> Result<Requests, ClusterError> {
+        // Nobody need wait for what the keeper finds out anyway.
+        if let Some(lost) = self.shared.lost() {
+            return Err(lost);
+        }
         let requests = self.shared.situation.lock().requests.clone();
-        requests.ok_or_else(|| self.shared.lost().unwrap_or_else(|| self.unknown()))
+        requests.ok_or_else(|| self.unknown())
     }
 
     /// The path of an object, with what sends requests there.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use baton_clusters::{ClusterError, Connection};
+use baton_sync::action::{Outcome, Verb};
 use serde_json::json;
 
-use crate::world::{CONFIG_MAPS, World, access, config_map, kinds, settle, until};
+use crate::world::{CONFIG_MAPS, World, access, config_map, key, kinds, settle, until};
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_cluster_concerns_nobody_else_and_comes_back_by_itself() {
@@ -29,6 +30,15 @@ async fn a_lost_cluster_concerns_nobody_else_and_comes_back_by_itself() {
         "{error:?}"
     );
     assert!(error.to_string().contains("https://west"), "{error}");
+    world.member("west").wire.take_log();
+    let look = Verb::Look { key: key("", "ConfigMap", "default", "a"), api_version: "v1".to_owned() };
+    let outcome =
+        futures::FutureExt::now_or_never(west.perform(&look)).expect("nobody waits for a lost cluster");
+    assert!(
+        matches!(&outcome, Outcome::Failed { message } if message.contains("cannot be reached")),
+        "{outcome:?}"
+    );
+    assert_eq!(world.member("west").wire.take_log(), Vec::<String>::new());
     east.ready(&wanted).await.expect("east is well");
     assert_eq!(east.connection(), Connection::Connected);
 
