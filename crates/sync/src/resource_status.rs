@@ -186,14 +186,25 @@ fn started(state: &OperationState) -> Option<Timestamp> {
     state.started_at.as_ref().map(|time| time.0)
 }
 
+/// Marks the rows whose deletion waits for approval now, beside those that are marked.
+pub fn mark_waiting_too(resources: &mut [ResourceStatus], waiting: &[ResourceKey]) {
+    for row in resources.iter_mut().filter(|row| is_among(row, waiting)) {
+        row.requires_deletion_approval = true;
+    }
+}
+
 /// Marks the rows whose deletion waits for approval now, and no others.
 pub fn mark_waiting(resources: &mut [ResourceStatus], waiting: &[ResourceKey]) {
     for row in resources {
-        row.requires_deletion_approval = waiting.iter().any(|key| {
-            (&key.group, &key.kind, &key.namespace, &key.name)
-                == (&row.group, &row.kind, &row.namespace, &row.name)
-        });
+        row.requires_deletion_approval = is_among(row, waiting);
     }
+}
+
+fn is_among(row: &ResourceStatus, keys: &[ResourceKey]) -> bool {
+    keys.iter().any(|key| {
+        (&key.group, &key.kind, &key.namespace, &key.name)
+            == (&row.group, &row.kind, &row.namespace, &row.name)
+    })
 }
 
 /// The keys of rows whose deletion waits for approval now.

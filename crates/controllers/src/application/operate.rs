@@ -370,9 +370,8 @@ impl Reconciler {
         let approvals = approvals.or_else(|| write.completion.as_ref().map(|_| &[][..]));
         if let Some(approvals) = approvals {
             after.status.conditions = with_approvals(&after, approvals, now);
-            if !approvals.is_empty() {
-                resource_status::mark_waiting(&mut after.status.resources, approvals);
-            }
+            // What a comparison marked stays marked: it looks further than the wave at hand.
+            resource_status::mark_waiting_too(&mut after.status.resources, approvals);
         }
         let cleared = after.operation.is_none() && application.operation.is_some();
         let extra = cleared.then(|| json!({"operation": null}));

@@ -31,9 +31,6 @@ use crate::cache::ObjectKey;
 /// How soon sources that could not be reached are tried again.
 const SOURCES_AGAIN: Duration = Duration::from_secs(10);
 
-/// What was just begun is gone on with at once.
-const AT_ONCE: Duration = Duration::from_millis(10);
-
 /// Where an Application is deployed to, and what it may do there.
 pub(super) struct Ground {
     pub(super) project: Arc<ProjectRules>,
@@ -281,8 +278,6 @@ impl Reconciler {
             // What is told of the operation before stays: the next one's start must differ from its.
             found.extra.insert("operation".to_owned(), json!(operation));
             found.started = Some(decision.reason);
-            // Nobody tells a controller of what it wrote itself.
-            found.look_again = Some(AT_ONCE);
         }
         if !verdict.allowed && application.spec.auto_syncs() {
             let opens = verdict.changes_at.map(|at| until(at, now));

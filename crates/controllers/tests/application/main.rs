@@ -10,6 +10,7 @@ mod deletion;
 mod lifecycle;
 mod mishaps;
 mod operations;
+mod operators;
 mod quiet;
 mod reach;
 mod rules;

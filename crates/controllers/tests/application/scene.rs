@@ -47,8 +47,13 @@ impl Connect for InProcess {
 }
 
 impl Scene {
-    /// A scene with an empty repository and a controller at rest.
+    /// A scene with an empty repository and a controller with default settings.
     pub(crate) async fn new() -> Scene {
+        Scene::with(|_| {}, &[]).await
+    }
+
+    /// A scene whose controller has other settings and finds these objects.
+    pub(crate) async fn with(change: impl FnOnce(&mut ApplicationSettings), found: &[Value]) -> Scene {
         let repository = tempfile::tempdir().expect("a directory");
         git(repository.path(), &["init", "-q", "-b", "main"]);
         let clock = Clock::starting_at(EPOCH.parse().expect("a date"));
@@ -63,7 +68,11 @@ impl Scene {
             control.apply("test", &definition).await.expect("a definition");
         }
         control.apply("test", &project("default", json!({}))).await.expect("a project");
-        let settings = ApplicationSettings { clock, ..ApplicationSettings::new(NAMESPACE) };
+        for object in found {
+            control.apply("test", object).await.expect("an object the API takes");
+        }
+        let mut settings = ApplicationSettings { clock, ..ApplicationSettings::new(NAMESPACE) };
+        change(&mut settings);
         let scene = Scene::start(control, members, repository, settings);
         scene.commit(&[("README.md", "nothing yet")]);
         scene
@@ -75,25 +84,26 @@ impl Scene {
         repository: TempDir,
         settings: ApplicationSettings,
     ) -> Scene {
-        let wire = Wire::new(control.clone());
-        let client = Client::new(wire.clone(), NAMESPACE);
-        let local = BTreeMap::from([(REPOSITORY.to_owned(), repository.path().to_owned())]);
-        let source = baton_source::Settings {
-            local,
-            revision_cache: Duration::ZERO,
-            cache_dir: repository.path().join(".git").join("baton"),
-            ..baton_source::Settings::default()
-        };
-        let manifests = Manifests::new(Repositories::new(source), baton_manifests::Settings::default());
-        let routes = members.iter().map(|(name, (_, wire))| (server(name), wire.clone())).collect();
-        let connect = Arc::new(InProcess(routes));
-        let controller = ApplicationController::new(client, settings.clone(), manifests, connect)
-            .expect("usable settings");
+        let (controller, wire) = controller(&control, &members, repository.path(), &settings);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let running = tokio::spawn(async move {
             controller.run(async { drop(stopped.await) }).await.map_err(|error| error.to_string())
         });
         Scene { control, wire, members, settings, repository, running, stop: Some(stop) }
+    }
+
+    /// Another controller over the same clusters, beside this one.
+    pub(crate) fn second(&self) -> JoinHandle<Result<(), String>> {
+        let controller = controller(&self.control, &self.members, self.repository.path(), &self.settings).0;
+        tokio::spawn(async move {
+            controller.run(std::future::pending()).await.map_err(|error| error.to_string())
+        })
+    }
+
+    /// Drops the controller where it stands and starts no other.
+    pub(crate) fn abandon(self) -> Scene {
+        self.running.abort();
+        self
     }
 
     /// Drops the controller where it stands, as a crash would, and starts another.
@@ -237,6 +247,29 @@ impl Scene {
     }
 }
 
+fn controller(
+    control: &Cluster,
+    members: &BTreeMap<&'static str, (Cluster, Wire)>,
+    repository: &Path,
+    settings: &ApplicationSettings,
+) -> (ApplicationController, Wire) {
+    let wire = Wire::new(control.clone());
+    let client = Client::new(wire.clone(), NAMESPACE);
+    let local = BTreeMap::from([(REPOSITORY.to_owned(), repository.to_owned())]);
+    let source = baton_source::Settings {
+        local,
+        revision_cache: Duration::ZERO,
+        cache_dir: repository.join(".git").join("baton"),
+        ..baton_source::Settings::default()
+    };
+    let manifests = Manifests::new(Repositories::new(source), baton_manifests::Settings::default());
+    let routes = members.iter().map(|(name, (_, wire))| (server(name), wire.clone())).collect();
+    let connect = Arc::new(InProcess(routes));
+    let controller =
+        ApplicationController::new(client, settings.clone(), manifests, connect).expect("usable settings");
+    (controller, wire)
+}
+
 pub(crate) fn sync(application: &Value) -> String {
     text(application, "/status/sync/status")
 }
@@ -282,6 +315,17 @@ pub(crate) fn objects(cluster: &Cluster, resource: &str) -> BTreeMap<String, Val
 
 pub(crate) fn server(member: &str) -> String {
     format!("https://{member}.example.com")
+}
+
+/// argocd-cm with this in it.
+pub(crate) fn argocd_cm(data: Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "argocd-cm", "namespace": NAMESPACE, "labels": {"app.kubernetes.io/part-of": "argocd"},
+        },
+        "data": data,
+    })
 }
 
 /// An Application of a directory of the repository, deployed to a member.
@@ -369,7 +413,7 @@ fn definitions() -> Vec<Value> {
     kinds.into_iter().map(definition).collect()
 }
 
-fn cluster_secret(name: &str) -> Value {
+pub(crate) fn cluster_secret(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": {
