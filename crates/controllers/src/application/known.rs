@@ -63,6 +63,14 @@ impl Kept for Held {
 /// A project, or why it cannot be read.
 pub(super) type Project = Result<Arc<AppProject>, Arc<str>>;
 
+/// Rules of projects, by name.
+#[derive(Default)]
+struct RuleBook {
+    rules: BTreeMap<String, Arc<ProjectRules>>,
+    /// How often they were forgotten.
+    edition: u64,
+}
+
 /// A cluster whose Secret cannot be used.
 pub(super) struct BrokenCluster {
     pub(super) name: String,
@@ -81,7 +89,7 @@ pub(super) struct Known {
     /// Clusters whose Secret cannot be used, likewise.
     pub(super) broken_clusters: Mutex<BTreeMap<String, BrokenCluster>>,
     /// What projects permit, read when it is first needed and forgotten when anything it depends on changes.
-    rules: Mutex<BTreeMap<String, Arc<ProjectRules>>>,
+    rules: Mutex<RuleBook>,
     /// Argo CD's own ConfigMaps, by name.
     pub(super) config_maps: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
     /// What they mean.
@@ -118,21 +126,31 @@ impl Known {
     /// project, an error where it cannot be read.
     pub(super) fn project(&self, name: &str) -> Option<Result<Arc<ProjectRules>, Arc<str>>> {
         let name = if name.is_empty() { DEFAULT_PROJECT } else { name };
+        let edition = {
+            let book = self.rules.lock();
+            if let Some(rules) = book.rules.get(name) {
+                return Some(Ok(rules.clone()));
+            }
+            book.edition
+        };
         let project = match self.projects.lock().get(name)? {
             Ok(project) => project.clone(),
             Err(error) => return Some(Err(error.clone())),
         };
-        if let Some(rules) = self.rules.lock().get(name) {
-            return Some(Ok(rules.clone()));
-        }
         let rules = Arc::new(self.read_rules(name, &project));
-        self.rules.lock().insert(name.to_owned(), rules.clone());
+        let mut book = self.rules.lock();
+        // What changed while they were read may not be in them.
+        if book.edition == edition {
+            book.rules.insert(name.to_owned(), rules.clone());
+        }
         Some(Ok(rules))
     }
 
     /// Something that projects' rules depend on changed.
     pub(super) fn forget_rules(&self) {
-        self.rules.lock().clear();
+        let mut book = self.rules.lock();
+        book.edition += 1;
+        book.rules.clear();
     }
 
     fn read_rules(&self, name: &str, project: &AppProject) -> ProjectRules {

@@ -356,6 +356,10 @@ async fn work(shared: Arc<Shared>) {
                     queue.add_after(key.clone(), delay);
                 }
             }
+            Ok(Err(error)) if error.is_overtaken() => {
+                let delay = queue.retry(key.clone());
+                tracing::debug!(application = %key, %error, retry_ms = delay.as_millis() as u64, "overtaken");
+            }
             Ok(Err(error)) => {
                 let delay = queue.retry(key.clone());
                 tracing::warn!(application = %key, %error, retry_ms = delay.as_millis() as u64, "pass failed");

@@ -58,6 +58,13 @@ pub(super) enum PassError {
     Write(#[source] ApiError),
 }
 
+impl PassError {
+    /// Whether somebody else was faster, which is nothing to worry about.
+    pub(super) fn is_overtaken(&self) -> bool {
+        matches!(self, PassError::Write(error) if error.is_conflict())
+    }
+}
+
 /// What a part of a pass leaves behind.
 pub(super) struct Left {
     /// The Application as it is now; none if it is gone.

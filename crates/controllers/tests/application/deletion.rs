@@ -88,6 +88,40 @@ async fn deletion_hooks_run_before_and_after() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_parent_takes_its_children_and_theirs_along() {
+    let scene = Scene::new().await;
+    let child = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: child\n  finalizers: [resources-finalizer.argocd.argoproj.io]\nspec:\n  project: default\n  source: {repoURL: \"https://git.example.com/apps.git\", path: child, targetRevision: main}\n  destination: {name: west, namespace: demo}\n  syncPolicy: {automated: {}, syncOptions: [CreateNamespace=true]}\n";
+    scene.commit(&[
+        ("parent/child.yaml", child),
+        ("child/a.yaml", &config_map("a", "a", "b", "argocd.argoproj.io/sync-options: Delete=confirm")),
+    ]);
+    let mut parent = finalized(automated(application("parent", "parent", "east")));
+    parent["spec"]["destination"] = json!({"name": "in-cluster", "namespace": NAMESPACE});
+    scene.apply(parent).await;
+    scene.settled("child").await;
+    scene.settled("parent").await;
+    delete(&scene, "parent").await;
+    let waits = |application: &Value| {
+        conditions(application)
+            .iter()
+            .any(|condition| condition.starts_with("DeletionApprovalRequiredInfo: "))
+    };
+    scene.until("child", waits).await;
+    let parents = |application: &Value| {
+        let message = "DeletionWaitingInfo: waiting for deletion of argoproj.io/Application/child";
+        conditions(application).iter().any(|condition| condition.starts_with(message))
+    };
+    scene.until("parent", parents).await;
+    let now = scene.control.now().to_string();
+    let approval = json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": now}}});
+    scene.patch("child", approval).await;
+    scene
+        .until_all("both are gone", |scene| scene.find("child").is_none() && scene.find("parent").is_none())
+        .await;
+    assert!(scene.object("west", "configmaps", "a").is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_guarded_resource_holds_the_deletion_until_it_is_approved() {
     let scene = Scene::new().await;
     scene.commit(&[

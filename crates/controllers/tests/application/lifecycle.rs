@@ -126,6 +126,41 @@ async fn an_app_of_apps_deploys_its_children() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn several_sources_are_one_application_and_each_has_its_revision() {
+    let scene = Scene::new().await;
+    let first = scene.commit(&[("one/a.yaml", &config_map("a", "colour", "blue", ""))]);
+    let second = scene.commit(&[("two/b.yaml", &config_map("b", "colour", "red", ""))]);
+    let mut wanted = automated(application("web", "", "east"));
+    wanted["spec"]["source"] = json!(null);
+    wanted["spec"]["sources"] = json!([
+        {"repoURL": REPOSITORY, "path": "one", "targetRevision": first},
+        {"repoURL": REPOSITORY, "path": "two", "targetRevision": "main"},
+    ]);
+    scene.apply(wanted).await;
+    let settled = scene.settled("web").await;
+    assert_eq!(settled["status"]["sync"]["revisions"], json!([first, second]));
+    assert_eq!(settled["status"]["operationState"]["syncResult"]["revisions"], json!([first, second]));
+    assert_eq!(settled["status"]["history"][0]["revisions"], json!([first, second]));
+    for name in ["a", "b"] {
+        assert!(scene.object("east", "configmaps", name).is_some(), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_moves_is_deployed_where_it_moves_to() {
+    let scene = Scene::new().await;
+    scene.commit(&[("web/a.yaml", &config_map("a", "colour", "blue", ""))]);
+    scene.apply(automated(application("web", "web", "east"))).await;
+    scene.settled("web").await;
+    scene.patch("web", json!({"spec": {"destination": {"server": crate::scene::server("west")}}})).await;
+    scene.until_all("deployed to west", |scene| scene.object("west", "configmaps", "a").is_some()).await;
+    let settled = scene.settled("web").await;
+    let compared = text(&settled, "/status/sync/comparedTo/destination/server");
+    assert_eq!(compared, crate::scene::server("west"));
+    assert!(scene.object("east", "configmaps", "a").is_some(), "nobody asked for its deletion");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_spec_that_is_not_permitted_is_said_and_nothing_is_done() {
     let scene = Scene::new().await;
     scene.commit(&[("web/a.yaml", &config_map("a", "colour", "blue", ""))]);

@@ -1,12 +1,14 @@
 //! Writes that are refused, lost or repeated, and crashes: nothing is done twice, nothing guarded is lost.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use baton_apiserver::store::Change;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::faults::Fault;
+use crate::faults::{Call, Fault};
 use crate::scene::{NAMESPACE, Scene, application, automated, conditions, config_map, job, text};
 
 fn two_hooks(scene: &Scene) {
@@ -61,42 +63,113 @@ async fn a_sync_survives_any_write_that_fails() {
     }
 }
 
-/// However often the controller dies, what is guarded waits for its approval.
+/// The controller dies right after a write took effect and before it knows of it.
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_neither_loses_nor_repeats_a_hook() {
+    for of_member in [false, true] {
+        for nth in 0.. {
+            let mut scene = Scene::new().await;
+            two_hooks(&scene);
+            let reached = Arc::new(AtomicBool::new(false));
+            let wire = if of_member { &scene.members["east"].1 } else { &scene.wire };
+            wire.fail(silent_after(nth, reached.clone()));
+            let mut wanted = application("app", "app", "east");
+            wanted["operation"] = json!({"sync": {"syncOptions": ["CreateNamespace=true"]}});
+            scene.apply(wanted).await;
+            let ended = |scene: &Scene| {
+                let phase = scene.find("app").map(|app| text(&app, "/status/operationState/phase"));
+                phase.as_deref() == Some("Succeeded")
+            };
+            scene
+                .until_all("that write, or the end", |scene| reached.load(Ordering::Relaxed) || ended(scene))
+                .await;
+            let crashed = reached.load(Ordering::Relaxed);
+            if crashed {
+                scene.members["east"].1.heal();
+                scene = scene.crash().await;
+            }
+            let (phase, message) = scene.ended("app").await;
+            assert_eq!(phase, "Succeeded", "after write {nth}: {message}");
+            assert_eq!((runs_of(&scene, "pre"), runs_of(&scene, "post")), (1, 1), "after write {nth}");
+            if !crashed {
+                assert!(nth > 4, "there were only {nth} writes to crash after");
+                break;
+            }
+        }
+    }
+}
+
+/// Wherever the controller dies, nothing of the Application is deleted before all that is guarded is approved.
 #[tokio::test(start_paused = true)]
 async fn crashes_delete_nothing_that_is_not_approved() {
-    let mut scene = Scene::new().await;
-    scene.commit(&[
-        ("web/a.yaml", &config_map("a", "a", "b", "")),
-        (
-            "web/precious.yaml",
-            &config_map("precious", "a", "b", "argocd.argoproj.io/sync-options: Delete=confirm"),
-        ),
-    ]);
-    let mut wanted = automated(application("web", "web", "east"));
-    wanted["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
-    scene.apply(wanted).await;
-    scene.settled("web").await;
-    let kind = "Application";
-    scene.control.delete_object("argoproj.io/v1alpha1", kind, NAMESPACE, "web").await.expect("a deletion");
-    for pause in [0, 1, 10, 100, 1000, 40_000] {
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        scene = scene.crash().await;
+    for of_member in [false, true] {
+        for nth in 0.. {
+            let mut scene = Scene::new().await;
+            scene.commit(&[
+                ("web/a.yaml", &config_map("a", "a", "b", "argocd.argoproj.io/sync-wave: \"1\"")),
+                (
+                    "web/precious.yaml",
+                    &config_map("precious", "a", "b", "argocd.argoproj.io/sync-options: Delete=confirm"),
+                ),
+            ]);
+            let mut wanted = automated(application("web", "web", "east"));
+            wanted["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+            scene.apply(wanted).await;
+            scene.settled("web").await;
+            let reached = Arc::new(AtomicBool::new(false));
+            let wire = if of_member { &scene.members["east"].1 } else { &scene.wire };
+            wire.fail(silent_after(nth, reached.clone()));
+            let version = "argoproj.io/v1alpha1";
+            scene.control.delete_object(version, "Application", NAMESPACE, "web").await.expect("a deletion");
+            let asks = |scene: &Scene| {
+                let told = scene.find("web").map(|web| conditions(&web)).unwrap_or_default();
+                told.iter().any(|condition| condition.starts_with("DeletionApprovalRequiredInfo: "))
+            };
+            let crashed = || reached.load(Ordering::Relaxed);
+            scene.until_all("that write, or the question", |scene| crashed() || asks(scene)).await;
+            if crashed() {
+                scene.members["east"].1.heal();
+                scene = scene.crash().await;
+                scene.until_all("the question", asks).await;
+            }
+            let begin = scene.member("east").store().revision();
+            let now = scene.control.now().to_string();
+            let approval =
+                json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": now}}});
+            scene.patch("web", approval).await;
+            let is_gone = |scene: &Scene| scene.find("web").is_none();
+            scene.until_all("that write, or the end", |scene| crashed() || is_gone(scene)).await;
+            if crashed() && !is_gone(&scene) {
+                scene.members["east"].1.heal();
+                scene = scene.crash().await;
+            }
+            scene.until_all("the Application is gone", is_gone).await;
+            let history = scene.member("east").store().history(0);
+            let mut deletions = history.iter().filter(|event| {
+                matches!(event.change, Change::Deleted) && &*event.record.key.resource == "configmaps"
+            });
+            assert!(deletions.all(|event| event.revision > begin), "crashed after write {nth}");
+            assert!(scene.object("east", "configmaps", "precious").is_none());
+            if !crashed() {
+                break;
+            }
+        }
     }
-    let asked = |application: &Value| {
-        conditions(application)
-            .iter()
-            .any(|condition| condition.starts_with("DeletionApprovalRequiredInfo: "))
-    };
-    scene.until("web", asked).await;
-    for name in ["a", "precious"] {
-        assert!(scene.object("east", "configmaps", name).is_some(), "{name}");
+}
+
+/// The nth write is carried out and never answered; the flag tells when.
+fn silent_after(nth: usize, reached: Arc<AtomicBool>) -> impl FnMut(usize, &Call) -> Option<Fault> + Send {
+    let mut writes = 0;
+    move |_, call| {
+        if call.method == Method::GET || call.path.ends_with("/events") {
+            return None;
+        }
+        writes += 1;
+        (writes == nth + 1).then(|| {
+            reached.store(true, Ordering::Relaxed);
+            Fault::Silent
+        })
     }
-    let now = scene.control.now().to_string();
-    scene
-        .patch("web", json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": now}}}))
-        .await;
-    scene.until_all("the Application is gone", |scene| scene.find("web").is_none()).await;
-    assert!(scene.object("east", "configmaps", "precious").is_none());
 }
 
 #[tokio::test(start_paused = true)]
