@@ -113,6 +113,13 @@ impl Reconciler {
             Ok(request) => request,
             Err(message) => return self.end(pass, OperationPhase::Error, &message).await,
         };
+        // An operation may name other sources than the spec, whose own are checked with it.
+        let refused = request.sources.iter().find(|source| !ground.project.permits_source(&source.repo_url));
+        if let Some(source) = refused {
+            let (url, project) = (&source.repo_url, ground.project.name());
+            let message = format!("application repo {url} is not permitted in project '{project}'");
+            return self.end(pass, OperationPhase::Error, &message).await;
+        }
         let compared = match self.compare_for(pass, &ground, &config, &request).await {
             Ok(compared) => compared,
             Err(error) => return self.cannot_compare(pass, &error, settings).await,

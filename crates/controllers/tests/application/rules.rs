@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::scene::{
-    NAMESPACE, Scene, application, automated, conditions, config_map, health, job, objects, operating,
-    project, sync, text,
+    NAMESPACE, REPOSITORY, Scene, application, automated, conditions, config_map, health, job, objects,
+    operating, project, sync, text,
 };
 
 #[tokio::test(start_paused = true)]
@@ -143,4 +143,20 @@ async fn health_of_the_application_is_that_of_its_workloads() {
         .until("web", |application| sync(application) == "Synced" && health(application) == "Progressing");
     let sick = sick.await;
     assert_eq!(text(&sick, "/status/health/message"), "Caused by apps/Deployment:demo/web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_reaches_no_repository_that_the_project_does_not_permit() {
+    let scene = Scene::new().await;
+    scene.commit(&[("web/a.yaml", &config_map("a", "colour", "blue", ""))]);
+    scene.apply(project("default", json!({"sourceRepos": [REPOSITORY]}))).await;
+    let mut wanted = application("web", "web", "east");
+    let foreign =
+        json!({"repoURL": "https://git.example.com/elsewhere.git", "path": "web", "targetRevision": "main"});
+    wanted["operation"] = json!({"sync": {"source": foreign}});
+    scene.apply(wanted).await;
+    let (phase, message) = scene.ended("web").await;
+    assert_eq!(phase, "Error");
+    let told = "application repo https://git.example.com/elsewhere.git is not permitted in project 'default'";
+    assert_eq!(message, told);
 }
