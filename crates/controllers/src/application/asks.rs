@@ -43,3 +43,23 @@ impl Asks {
         self.levels.lock().remove(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Backoff, QueueMetrics};
+
+    #[tokio::test(start_paused = true)]
+    async fn asks_for_one_application_become_one_pass_at_the_closest_level() {
+        let asks = Asks::new(Queue::new(Backoff::default(), 0, QueueMetrics::default()));
+        let key = ObjectKey::new("argocd", "web");
+        asks.compare(&key, Level::Recent, Duration::from_secs(1));
+        asks.compare(&key, Level::Resolve, Duration::from_secs(5));
+        asks.compare(&key, Level::Tree, Duration::from_secs(9));
+        let begin = tokio::time::Instant::now();
+        let work = asks.queue.next().await.expect("work");
+        assert_eq!((work.key(), begin.elapsed()), (&key, Duration::from_secs(1)));
+        assert_eq!(asks.take(&key), Some(Level::Resolve));
+        assert_eq!(asks.take(&key), None, "it has been answered");
+    }
+}

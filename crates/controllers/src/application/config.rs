@@ -143,3 +143,54 @@ fn global_projects(text: &str) -> Result<Vec<(String, Selector)>, String> {
     };
     items.iter().map(read).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(main: &[(&str, &str)]) -> Result<Config, String> {
+        let main = main.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Config::read(&ApplicationSettings::new("argocd"), &BTreeMap::from([(ARGOCD_CM.to_owned(), main)]))
+    }
+
+    #[test]
+    fn argocd_cm_says_how_objects_are_marked_and_which_projects_are_global() {
+        let config = read(&[
+            ("application.resourceTrackingMethod", "annotation+label"),
+            ("application.instanceLabelKey", "example.com/instance"),
+            ("installationID", "blue"),
+            ("cluster.inClusterEnabled", "false"),
+            ("globalProjects", "- projectName: rules\n  labelSelector: {matchLabels: {tier: prod}}\n"),
+        ])
+        .expect("settings");
+        let tracking = Tracking {
+            method: Method::AnnotationAndLabel,
+            label: "example.com/instance".to_owned(),
+            installation: "blue".to_owned(),
+        };
+        assert_eq!(config.tracking, tracking);
+        assert!(!config.in_cluster_enabled && !config.impersonation);
+        let (project, selector) = &config.global_projects[0];
+        assert_eq!(project, "rules");
+        assert!(selector.matches(|key| (key == "tier").then_some("prod")));
+        assert!(!selector.matches(|_| None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_and_the_settings_before_stay() {
+        for (key, value) in [
+            ("globalProjects", "projectName: rules"),
+            ("globalProjects", "- projectName: [\n"),
+            ("resource.exclusions", "- apiGroups: {"),
+        ] {
+            assert!(read(&[(key, value)]).is_err(), "{key}");
+        }
+        let settings = ApplicationSettings::new("argocd");
+        let initial = Arc::new(Config::initial(&settings));
+        let faulty = Config::kept(&settings, &initial, "why".to_owned());
+        assert_eq!(faulty.fault.as_deref(), Some("why"), "without any settings nothing is done");
+        let good = Arc::new(read(&[("installationID", "blue")]).expect("settings"));
+        let kept = Config::kept(&settings, &good, "why".to_owned());
+        assert_eq!((kept.fault.as_deref(), kept.tracking.installation.as_str()), (None, "blue"));
+    }
+}

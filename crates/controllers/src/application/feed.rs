@@ -325,3 +325,43 @@ impl Follower<ConfigMap> for Names {
         self.config_map(&map.name_any(), None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn application(change: Value) -> Application {
+        let mut object = json!({
+            "metadata": {"name": "web", "uid": "u", "resourceVersion": "1", "annotations": {"a": "b"}},
+            "spec": {"project": "default"}, "status": {"sync": {"status": "Synced"}},
+        });
+        for (key, value) in change.as_object().into_iter().flatten() {
+            for (field, value) in value.as_object().into_iter().flatten() {
+                object[key][field] = value.clone();
+            }
+        }
+        serde_json::from_value(object).expect("an Application")
+    }
+
+    #[test]
+    fn an_echo_of_our_own_write_wakes_nobody_and_everything_else_does() {
+        let before = application(json!({}));
+        assert!(!concerns_us(
+            &before,
+            &application(json!({"metadata": {"resourceVersion": "2", "generation": 7}}))
+        ));
+        for change in [
+            json!({"spec": {"project": "other"}}),
+            json!({"operation": {"sync": {}}}),
+            json!({"status": {"sync": {"status": "Unknown"}}}),
+            json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "hard"}}}),
+            json!({"metadata": {"finalizers": ["x"]}}),
+            json!({"metadata": {"labels": {"x": "y"}}}),
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+            json!({"metadata": {"uid": "another"}}),
+        ] {
+            assert!(concerns_us(&before, &application(change.clone())), "{change}");
+        }
+    }
+}

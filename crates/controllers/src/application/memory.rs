@@ -104,3 +104,46 @@ impl Memory {
         self.verdicts.retain(|key, _| matters(key));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_operation_rests_for_as_long_as_it_was_told_to() {
+        let mut memory = Memory::default();
+        assert_eq!(memory.pause_left(), None);
+        memory.pause_for(Duration::from_secs(2));
+        tokio::time::advance(Duration::from_millis(500)).await;
+        assert_eq!(memory.pause_left(), Some(Duration::from_millis(1500)));
+        tokio::time::advance(Duration::from_millis(1500)).await;
+        assert_eq!(memory.pause_left(), None);
+    }
+
+    #[test]
+    fn what_was_rendered_is_given_back_only_for_the_same_inputs() {
+        let rendered = Arc::new(Rendered {
+            objects: Vec::new(),
+            revisions: vec!["abc".to_owned()],
+            source_types: Vec::new(),
+            digest: [7; 32],
+        });
+        let application = Application::default();
+        let inputs = Memory::inputs(&application, &[], "1.34", &[]);
+        let mut memory = Memory::default();
+        memory.remember(inputs, &rendered, false);
+        assert_eq!((memory.last_digest(), memory.rendered_from(inputs)), (Some([7; 32]), None));
+        memory.remember(inputs, &rendered, true);
+        assert_eq!(memory.rendered_from(inputs), Some(rendered));
+        let mut moved = application.clone();
+        moved.spec.destination.namespace = "elsewhere".to_owned();
+        for other in [
+            Memory::inputs(&moved, &[], "1.34", &[]),
+            Memory::inputs(&application, &[Source::default()], "1.34", &[]),
+            Memory::inputs(&application, &[], "1.35", &[]),
+            Memory::inputs(&application, &[], "1.34", &["apps/v1".to_owned()]),
+        ] {
+            assert_eq!(memory.rendered_from(other), None);
+        }
+    }
+}

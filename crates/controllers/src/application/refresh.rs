@@ -1,5 +1,6 @@
 //! Comparing an Application with its sources, and saying what was found.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,7 +241,8 @@ impl Reconciler {
         if let Some(finalizers) = deletion::for_hooks(application, pre, post) {
             found.extra.insert("metadata".to_owned(), json!({ "finalizers": finalizers }));
         }
-        self.memory(key).lock().keep_only(|known| compared.pairs.iter().any(|pair| pair.key == *known));
+        let pairs: BTreeSet<&ResourceKey> = compared.pairs.iter().map(|pair| &pair.key).collect();
+        self.memory(key).lock().keep_only(|known| pairs.contains(known));
         self.decide_auto_sync(application, ground, &compared, &config.timing, now, &mut found);
         found
     }
