@@ -28,6 +28,17 @@ pub enum Verb {
         /// The version it is known in.
         api_version: String,
     },
+    /// Take back an approval that was not given for what is going on.
+    Revoke {
+        /// The object that carries it.
+        key: ResourceKey,
+        /// The version it is known in.
+        api_version: String,
+        /// Its UID.
+        uid: String,
+        /// Its version: an approval that was given meanwhile stays.
+        resource_version: String,
+    },
     /// Read an object past every cache.
     Look {
         /// The object.

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::action::Verb;
 use crate::hooks;
 use crate::options::{self, Defaults, Options, Removal};
 use ownership::Writer;
@@ -160,6 +161,36 @@ pub fn unapproved_inside(
         !hooks::is_hook(object) && !agreed && !by_object(object, None, approvals)
     });
     missing.map(|(key, _)| key.clone()).collect()
+}
+
+/// Whether an object carries a `"true"` that was not given for this operation. It has to be taken back: the record of who
+/// wrote it holds one time for all of a writer's fields, so the writer's next change of anything would renew it.
+///
+/// `unasked` says that nobody can have known of the operation yet, so that no word found now can be meant for it.
+pub fn is_stale(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>, unasked: bool) -> bool {
+    if live.annotation(resource::DELETION_APPROVED) != Some("true") || live.deletion_timestamp().is_some() {
+        return false;
+    }
+    // What the source says counts for nothing anyway, and would come back.
+    let stated = target.is_some_and(|target| target.annotation(resource::DELETION_APPROVED).is_some());
+    if stated || Writer::of(live, resource::DELETION_APPROVED) == Some(Writer::Source) {
+        return false;
+    }
+    let named =
+        Grant::of(live).filter(|_| Writer::of(live, baton::APPROVAL) != Some(Writer::Source)).is_some_and(
+            |grant| grant.operation == operation_name(approvals.since) && approvals.holds(grant.time),
+        );
+    !named && (unasked || !by_object(live, target, approvals))
+}
+
+/// Takes an approval back that stands on a live object.
+pub fn revoke(live: &Value) -> Verb {
+    Verb::Revoke {
+        key: live.key(),
+        api_version: live.api_version().to_owned(),
+        uid: live.uid().to_owned(),
+        resource_version: live.resource_version().to_owned(),
+    }
 }
 
 /// Whether a resource may be deleted at a person's request, outside of any operation; else what still needs approval.

@@ -226,7 +226,7 @@ pub fn failure(verb: &Verb, outcome: &Outcome) -> Option<Finding> {
     let what = match verb {
         Verb::Apply(apply) => apply.object.key(),
         Verb::Delete(delete) => delete.key.clone(),
-        Verb::ReleaseHook { key, .. } | Verb::Look { key, .. } => key.clone(),
+        Verb::ReleaseHook { key, .. } | Verb::Revoke { key, .. } | Verb::Look { key, .. } => key.clone(),
     };
     let why = match outcome {
         Outcome::Failed { message } => message.clone(),

@@ -163,7 +163,7 @@ impl World {
                 self.drop_finalizer(key, HOOK_FINALIZER);
                 Outcome::Done
             }
-            Verb::Look { .. } => Outcome::Gone,
+            Verb::Revoke { .. } | Verb::Look { .. } => Outcome::Gone,
         }
     }
 

@@ -29,6 +29,9 @@ pub(crate) async fn perform(cluster: &Cluster, verb: &Verb) -> Outcome {
         Verb::Apply(wanted) => apply::apply(cluster, wanted).await,
         Verb::Delete(wanted) => delete::delete(cluster, wanted).await,
         Verb::ReleaseHook { key, api_version } => release_hook(cluster, api_version, key).await,
+        Verb::Revoke { key, api_version, uid, resource_version } => {
+            revoke(cluster, api_version, key, [uid, resource_version]).await
+        }
         Verb::Look { key, api_version } => look(cluster, api_version, key).await,
     };
     let outcome = outcome.unwrap_or_else(|error| {
@@ -90,6 +93,29 @@ async fn look(cluster: &Cluster, api_version: &str, key: &ResourceKey) -> Result
         Some(object) => Outcome::Found(object),
         None => Outcome::Gone,
     })
+}
+
+/// Takes an approval back, from the version it was judged on.
+async fn revoke(
+    cluster: &Cluster,
+    api_version: &str,
+    key: &ResourceKey,
+    [uid, resource_version]: [&str; 2],
+) -> Result<Outcome, ClusterError> {
+    let (requests, path) = cluster.path_of(api_version, key)?;
+    let annotations = baton_sync::approval::revocation();
+    let patch =
+        json!({"metadata": {"uid": uid, "resourceVersion": resource_version, "annotations": annotations}});
+    let path = format!("{path}?fieldManager={FIELD_MANAGER}");
+    match requests.write(Method::PATCH, &path, MERGE_PATCH, &patch).await {
+        Ok(answer) => {
+            cluster.shared.fold(&answer.object);
+            Ok(Outcome::Done)
+        }
+        Err(error) if error.is_not_found() => Ok(Outcome::Gone),
+        Err(error) if error.is_conflict() => Ok(Outcome::Changed),
+        Err(error) => Err(error),
+    }
 }
 
 async fn release_hook(

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::Application;
+use baton_api::application_status::ApplicationCondition;
 use baton_api::object::{KindInfo, Object};
+use baton_clusters::Cluster;
 use baton_sync::action::{Outcome, Verb};
+use baton_sync::approval::{self, Approvals};
 use baton_sync::conditions::{self, Finding};
 use baton_sync::deletion::{self, Decision, DeletionSettings, Observation, Rendered, Stage};
 use baton_sync::hooks::HookType;
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 
 use super::compare::{self, Subject, Wanted};
 use super::config::Config;
+use super::guards::Guards;
 use super::operate::NO_IMPERSONATION;
 use super::reconcile::{Left, PassError, Reconciler, sooner, until};
 use super::refresh::{Ground, in_seconds};
@@ -177,6 +181,10 @@ impl Reconciler {
                 return self.decide_without(application, deletion::Cluster::Unreachable(&why), now);
             }
         };
+        let stale = stale_approvals(application, &live, &guards, cluster, now);
+        if !stale.is_empty() {
+            return Decision { verbs: stale, look_again: Some(now), ..Decision::default() };
+        }
         let guarded = |namespace: &str| guards.inside(cluster, namespace);
         deletion::decide(&Observation {
             application,
@@ -328,4 +336,36 @@ impl Ground {
     pub(super) fn destination(&self) -> DestinationCluster<'_> {
         DestinationCluster { server: self.cluster.server(), name: &self.cluster.access().name }
     }
+}
+
+/// Approvals on the Application's objects that were not given for this deletion.
+fn stale_approvals(
+    application: &Application,
+    live: &[Arc<Value>],
+    guards: &Guards,
+    cluster: &Cluster,
+    now: Timestamp,
+) -> Vec<Verb> {
+    let Some(since) = application.metadata.deletion_timestamp.as_ref().map(|time| time.0) else {
+        return Vec::new();
+    };
+    let approvals = Approvals { application, since, now };
+    // The first pass says something; before it nobody can have approved what no one was told of.
+    let told = |condition: &ApplicationCondition| conditions::OF_DELETION.contains(&condition.kind.as_str());
+    let unasked = !application.status.conditions.iter().any(told);
+    let defaults = approval::spec_defaults(application);
+    let mut verbs = Vec::new();
+    for object in live {
+        if approval::guarded(Some(object), None, &defaults)
+            && approval::is_stale(object, None, &approvals, unasked)
+        {
+            verbs.push(approval::revoke(object));
+        }
+        if object.kind() == "Namespace" && object.group().is_empty() {
+            let inside = guards.inside(cluster, object.name());
+            let stale = inside.iter().filter(|(_, held)| approval::is_stale(held, None, &approvals, unasked));
+            verbs.extend(stale.map(|(_, held)| approval::revoke(held)));
+        }
+    }
+    verbs
 }

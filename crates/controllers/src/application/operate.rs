@@ -7,8 +7,9 @@ use baton_api::Application;
 use baton_api::application_status::{ApplicationCondition, OperationPhase, OperationState};
 use baton_api::names::application::DELETION_APPROVED;
 use baton_api::object::{KindInfo, Object, ResourceKey};
-use baton_clusters::ClusterError;
+use baton_clusters::{Cluster, ClusterError};
 use baton_sync::action::{Action, Outcome, Verb};
+use baton_sync::approval::{self, Approvals};
 use baton_sync::conditions::{self, Finding};
 use baton_sync::engine::{Engine, Next};
 use baton_sync::observation::{EngineSettings, GateScope, Observation};
@@ -128,6 +129,8 @@ impl Reconciler {
         if let Some((phase, message)) = operation::refusal(&found) {
             return self.end(pass, phase, &message).await;
         }
+        // Nobody can have approved what no one was told of.
+        let unasked = pass.state.sync_result.is_none() && pass.state.retry_count == 0;
         if pass.state.sync_result.is_none() {
             operation::pin(&mut pass.state, &request, &compared.rendered.revisions);
             let policy = pass.application.spec.sync_policy.as_ref();
@@ -143,7 +146,50 @@ impl Reconciler {
                 return self.cannot_compare(pass, &CompareError::Cluster(error), settings).await;
             }
         };
+        let stale = self.stale_approvals(pass, &ground.cluster, &compared, &guards, unasked);
+        if !stale.is_empty() {
+            for verb in &stale {
+                if let Outcome::Failed { message } = ground.cluster.perform(verb).await {
+                    let write = operation::goes_on(pass.state.clone(), &message, settings, pass.now);
+                    return self.write(pass, write, None).await;
+                }
+            }
+            return Ok(Some(AT_ONCE));
+        }
         self.drive(pass, &ground, &config, &compared, &guards, settings).await
+    }
+
+    /// Approvals on objects of this operation that were not given for it.
+    fn stale_approvals(
+        &self,
+        pass: &Pass<'_>,
+        cluster: &Cluster,
+        compared: &Compared,
+        guards: &Guards,
+        unasked: bool,
+    ) -> Vec<Verb> {
+        let Some(sync) = pass.state.operation.sync.as_ref().filter(|sync| !sync.dry_run) else {
+            return Vec::new();
+        };
+        let Some(since) = pass.state.started_at.as_ref().map(|time| time.0) else { return Vec::new() };
+        let approvals = Approvals { application: &pass.application, since, now: pass.now };
+        let defaults = approval::sync_defaults(&pass.application, sync);
+        let mut verbs = Vec::new();
+        for pair in &compared.pairs {
+            let (Some(live), target) = (pair.live.as_deref(), pair.target.as_deref()) else { continue };
+            if approval::guarded(Some(live), target, &defaults)
+                && approval::is_stale(live, target, &approvals, unasked)
+            {
+                verbs.push(approval::revoke(live));
+            }
+            if sync.prune && target.is_none() && live.kind() == "Namespace" && live.group().is_empty() {
+                let inside = guards.inside(cluster, live.name());
+                let stale =
+                    inside.iter().filter(|(_, held)| approval::is_stale(held, None, &approvals, unasked));
+                verbs.extend(stale.map(|(_, held)| approval::revoke(held)));
+            }
+        }
+        verbs
     }
 
     async fn compare_for(
@@ -437,7 +483,7 @@ fn deletes(groups: &[Vec<Action>]) -> bool {
     let deletes = |action: &Action| match &action.verb {
         Verb::Delete(_) => true,
         Verb::Apply(apply) => apply.force || apply.replace,
-        Verb::ReleaseHook { .. } | Verb::Look { .. } => false,
+        Verb::ReleaseHook { .. } | Verb::Revoke { .. } | Verb::Look { .. } => false,
     };
     groups.iter().flatten().any(deletes)
 }

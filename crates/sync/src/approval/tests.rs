@@ -271,3 +271,36 @@ fn the_message_names_the_first_and_counts_the_rest() {
     assert_eq!(set_hash([&pod, &web]), set_hash([&web, &pod, &web]));
     assert_ne!(set_hash([&pod]), set_hash([&web]));
 }
+
+#[test]
+fn a_true_that_was_not_given_for_the_operation_is_stale() {
+    let field = [resource::DELETION_APPROVED];
+    let none = app(json!({}));
+    let marked = |at: &str| {
+        live(json!({resource::DELETION_APPROVED: "true"}), json!([by("kubectl-annotate", at, &field)]))
+    };
+    let (before, after) = (marked("2026-01-01T09:00:00Z"), marked("2026-01-01T10:30:00Z"));
+    assert!(is_stale(&before, None, &judge(&none), false));
+    assert!(!is_stale(&after, None, &judge(&none), false));
+    // Before anybody was asked, even a fresh time says nothing: the writer may have changed something else.
+    assert!(is_stale(&after, None, &judge(&none), true));
+
+    let now = time("2026-01-01T10:30:00Z");
+    let granted = |operation: &str| {
+        let mut object = live(Value::Object(grant([&before.key()], "ann", now, operation)), json!([]));
+        object["metadata"]["managedFields"] =
+            json!([by("ui", "2026-01-01T10:30:00Z", &[resource::DELETION_APPROVED, baton::APPROVAL])]);
+        object
+    };
+    assert!(!is_stale(&granted(&operation_name(since())), None, &judge(&none), true));
+    assert!(is_stale(&granted("another"), None, &judge(&none), false));
+
+    // Neither what the source says, nor a time, nor what is going anyway is touched.
+    let stated = json!({"metadata": {"annotations": {resource::DELETION_APPROVED: "true"}}});
+    assert!(!is_stale(&before, Some(&stated), &judge(&none), true));
+    let timed = live(json!({resource::DELETION_APPROVED: "2026-01-01T09:00:00Z"}), json!([]));
+    assert!(!is_stale(&timed, None, &judge(&none), true));
+    let mut going = before.clone();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:30:00Z");
+    assert!(!is_stale(&going, None, &judge(&none), true));
+}

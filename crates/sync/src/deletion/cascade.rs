@@ -174,10 +174,10 @@ pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> 
         .map(|live| live.key())
         .collect();
     let namespaces = goes.iter().filter(|live| live.kind() == "Namespace" && live.group().is_empty());
-    for (key, inside) in namespaces.flat_map(|live| (observation.guarded_in_namespace)(live.name())) {
-        if !approval::approved(&inside, None, &approvals) {
-            missing.insert(key);
-        }
+    for namespace in namespaces {
+        let inside = (observation.guarded_in_namespace)(namespace.name());
+        let is_own = |object: &Value| permitted.iter().any(|live| live.key() == object.key());
+        missing.extend(approval::unapproved_inside(&inside, is_own, &approvals));
     }
     if missing.is_empty() {
         return None;

@@ -120,6 +120,7 @@ fn said(decision: &Decision) -> Vec<String> {
         Verb::Apply(apply) => format!("create {}", apply.object.name()),
         Verb::Delete(delete) => format!("delete {}", delete.key.name),
         Verb::ReleaseHook { key, .. } => format!("release {}", key.name),
+        Verb::Revoke { key, .. } => format!("revoke {}", key.name),
         Verb::Look { key, .. } => format!("look {}", key.name),
     };
     decision.verbs.iter().map(verb).collect()

@@ -164,6 +164,7 @@ impl Cluster {
             Verb::Apply(apply) => self.apply(apply, calls),
             Verb::Delete(delete) => self.delete(delete, calls),
             Verb::ReleaseHook { key, .. } => self.release(key, calls),
+            Verb::Revoke { key, .. } => unreachable!("the engine takes no approval back: {key}"),
             Verb::Look { key, .. } => match self.failure("get", key, false) {
                 Some(message) => Outcome::Failed { message: internal(&message) },
                 None => self.objects.get(key).map_or(Outcome::Gone, |live| Outcome::Found(live.clone())),

@@ -423,6 +423,7 @@ impl World {
             Verb::Apply(apply) => self.apply(apply),
             Verb::Delete(delete) => self.delete(delete),
             Verb::ReleaseHook { key, .. } => self.release(key),
+            Verb::Revoke { .. } => unreachable!("the engine takes no approval back"),
             Verb::Look { .. } => unreachable!("looked above"),
         })
     }
