@@ -324,7 +324,11 @@ impl Cluster {
         api_version: &str,
         key: &ResourceKey,
     ) -> Result<Option<Arc<Value>>, ClusterError> {
-        let (requests, path) = self.path_of(api_version, key)?;
+        let (requests, path) = match self.path_of(api_version, key) {
+            // With its kind every object of it is gone.
+            Err(error) if error.is_not_found() => return Ok(None),
+            place => place?,
+        };
         match requests.get(&path).await {
             Ok(object) => {
                 self.shared.fold(&object);

@@ -14,6 +14,7 @@ use baton_api::names::{application, baton, resource};
 use baton_api::object::{Object, ResourceKey};
 use baton_api::operation::SyncOperation;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -104,11 +105,43 @@ pub fn approved(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>)
 }
 
 /// Whether the Application carries a time that approves this operation.
+///
+/// # Guarantees
+/// Where the API has recorded who wrote it ([`keep_record`]), that was a person, and since the operation began: a time
+/// that came from git, from a set's template, or that was written ahead of the operation does not count.
 pub fn by_application(approvals: &Approvals<'_>) -> bool {
-    let annotations = approvals.application.metadata.annotations.as_ref();
-    annotations
-        .and_then(|all| all.get(application::DELETION_APPROVED))
-        .is_some_and(|text| approvals.hold(text))
+    let metadata = &approvals.application.metadata;
+    let text = metadata.annotations.as_ref().and_then(|all| all.get(application::DELETION_APPROVED));
+    let Some(true) = text.map(|text| approvals.hold(text)) else { return false };
+    let record = serde_json::json!({"metadata": {"managedFields": metadata.managed_fields}});
+    match Writer::of(&record, application::DELETION_APPROVED) {
+        Some(Writer::Source) => false,
+        Some(Writer::Person { time: Some(time), .. }) => approvals.holds(time),
+        Some(Writer::Person { time: None, .. }) | None => true,
+    }
+}
+
+/// Keeps of the record of an Application's writers only what approvals are judged by.
+pub fn keep_record(metadata: &mut ObjectMeta) {
+    let approves = |annotations: &std::collections::BTreeMap<String, String>| {
+        annotations.contains_key(application::DELETION_APPROVED)
+    };
+    if !metadata.annotations.as_ref().is_some_and(approves) {
+        metadata.managed_fields = None;
+        return;
+    }
+    let field = format!("f:{}", application::DELETION_APPROVED);
+    let entries = metadata.managed_fields.take().unwrap_or_default();
+    let kept = entries.into_iter().filter_map(|mut entry| {
+        let fields = &entry.fields_v1.as_ref()?.0["f:metadata"]["f:annotations"][field.as_str()];
+        if fields.is_null() {
+            return None;
+        }
+        let only = serde_json::json!({"f:metadata": {"f:annotations": {field.as_str(): {}}}});
+        entry.fields_v1 = Some(FieldsV1(only));
+        Some(entry)
+    });
+    metadata.managed_fields = Some(kept.collect());
 }
 
 /// Whether the object itself says that its deletion is approved.

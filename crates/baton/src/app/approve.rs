@@ -50,9 +50,18 @@ impl ConfirmDeletion {
             .await?
             .ok_or_else(|| Failure::api(format!("{} is no longer the Application it was", self.name)))?;
         let mut said = format!("application.argoproj.io/{} deletion approved at {at}\n", self.name);
-        for resource in view::unapproved(&application) {
+        let own = view::unapproved(&application);
+        for resource in &own {
             said.push_str(&format!("  {}\n", view::resource_name(resource)));
         }
-        print::out(&said)
+        print::out(&said)?;
+        if let Some(others) = view::waiting(&application).filter(|_| own.is_empty()) {
+            crate::terminal::remark(&format!(
+                "This covers {}'s own resources. What belongs to others is approved on the object itself \
+                 (kubectl annotate … {DELETION_APPROVED}=true): {others}",
+                self.name
+            ));
+        }
+        Ok(())
     }
 }

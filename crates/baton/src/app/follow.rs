@@ -199,9 +199,9 @@ fn message(application: &Application) -> String {
         let message = state.message.replace('\n', " ");
         if message.is_empty() { message } else { format!("{}: {message}", state.phase.as_str()) }
     });
-    let approval = match view::unapproved(application).len() {
-        0 => String::new(),
-        _ => format!(
+    let approval = match view::waiting(application) {
+        None => String::new(),
+        Some(_) => format!(
             " (approve with: baton app confirm-deletion {})",
             application.metadata.name.as_deref().unwrap_or_default()
         ),

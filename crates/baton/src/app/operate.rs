@@ -312,12 +312,10 @@ async fn start(
             return Err(Failure::failed(format!("{name} is being deleted")));
         }
         if application.operation.is_some() {
-            let waiting = view::unapproved(&application).len();
             let message = format!("another operation of {name} is already in progress");
-            return Err(if waiting > 0 {
-                Failure::waiting(format!("{message}, and waits for the approval of {waiting} deletions"))
-            } else {
-                Failure::failed(message)
+            return Err(match view::waiting(&application) {
+                Some(what) => Failure::waiting(format!("{message}, and waits for approval: {what}")),
+                None => Failure::failed(message),
             });
         }
         let operation = serde_json::to_value(operation(&application)?)
@@ -378,12 +376,9 @@ pub(super) fn overdue(name: &str, application: Option<&Application>) -> Failure 
     let Some(application) = application else {
         return Failure::failed(format!("time is up, and nothing was seen of {name}"));
     };
-    let waiting = view::unapproved(application);
-    if !waiting.is_empty() {
-        let names: Vec<String> = waiting.iter().map(|resource| view::resource_name(resource)).collect();
+    if let Some(waiting) = view::waiting(application) {
         return Failure::waiting(format!(
-            "time is up: these deletions wait for approval (baton app confirm-deletion {name}): {}",
-            names.join(", ")
+            "time is up: deletions wait for approval (baton app confirm-deletion {name}): {waiting}"
         ));
     }
     let state = application.status.operation_state.as_ref();

@@ -85,7 +85,7 @@ impl List {
                 .cluster
                 .as_ref()
                 .is_none_or(|cluster| *cluster == destination.name || *cluster == destination.server)
-            && (!self.needs_approval || !view::unapproved(application).is_empty())
+            && (!self.needs_approval || view::waiting(application).is_some())
     }
 }
 
@@ -202,7 +202,10 @@ impl Resources {
                 print::out(&application.status.resources.iter().map(line).collect::<String>())
             }
             None | Some(Form::Wide) if application.status.resources.is_empty() => {
-                terminal::remark("No such resources.");
+                match view::waiting(&application).filter(|_| self.needs_approval) {
+                    Some(others) => terminal::remark(&format!("No resources of its own; but {others}")),
+                    None => terminal::remark("No such resources."),
+                }
                 Ok(())
             }
             None | Some(Form::Wide) => print::out(&view::resources(&application)),

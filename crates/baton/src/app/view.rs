@@ -84,13 +84,8 @@ pub(super) fn described(application: &Application, namespace_shown: bool) -> Str
         text.push('\n');
         text.push_str(&resources(application));
     }
-    let waiting = status.resources.iter().filter(|resource| resource.requires_deletion_approval).count();
-    if waiting > 0 {
-        text.push_str(&format!(
-            "\n{waiting} deletion{} wait{} for approval: baton app confirm-deletion {name}\n",
-            if waiting == 1 { "" } else { "s" },
-            if waiting == 1 { "s" } else { "" }
-        ));
+    if let Some(waiting) = waiting(application) {
+        text.push_str(&format!("\nNeeds approval (baton app confirm-deletion {name}): {waiting}\n"));
     }
     text
 }
@@ -149,6 +144,19 @@ pub(super) fn marks(resource: &ResourceStatus) -> String {
 /// The resources whose deletion waits for a person's word.
 pub(super) fn unapproved(application: &Application) -> Vec<&ResourceStatus> {
     application.status.resources.iter().filter(|resource| resource.requires_deletion_approval).collect()
+}
+
+/// What waits for a person's word before it is deleted, in words; none where nothing does.
+///
+/// Objects of other Applications, as in a namespace that goes, have no row here; the condition names them.
+pub(super) fn waiting(application: &Application) -> Option<String> {
+    let rows: Vec<String> = unapproved(application).into_iter().map(resource_name).collect();
+    if !rows.is_empty() {
+        return Some(rows.join(", "));
+    }
+    let conditions = &application.status.conditions;
+    let asks = conditions.iter().find(|condition| condition.kind == "DeletionApprovalRequiredInfo");
+    asks.map(|condition| condition.message.clone())
 }
 
 pub(super) fn resource_name(resource: &ResourceStatus) -> String {
@@ -239,7 +247,7 @@ pub(super) fn outcome(result: &ResourceResult) -> &str {
 
 /// What runs or waits on an Application, in few words.
 fn standing(application: &Application) -> String {
-    if !unapproved(application).is_empty() {
+    if waiting(application).is_some() {
         return APPROVAL.to_owned();
     }
     if application.metadata.deletion_timestamp.is_some() {

@@ -43,7 +43,7 @@ impl Kept for Held {
     fn keep(object: DeserializeGuard<Application>) -> Held {
         match object.0 {
             Ok(mut application) => {
-                application.metadata.managed_fields = None;
+                baton_sync::approval::keep_record(&mut application.metadata);
                 Held::Whole(Arc::new(application))
             }
             Err(invalid) => {

@@ -131,6 +131,7 @@ impl Reconciler {
             })
         };
         let mut left = Left { application: Some(application.clone()), look_again: None };
+        let tried = needed.is_some();
         if let Some(needed) = needed {
             tracing::debug!(application = %key, reason = needed.reason, level = ?needed.level, "comparing");
             left = match self.refresh(key, &application, &needed).boxed().await {
@@ -143,8 +144,11 @@ impl Reconciler {
             };
         }
         if let Some(application) = &left.application {
+            let now = self.now();
+            // A comparison that was just tried and is still due has failed; when it is tried again was said.
             let due = refresh::due(&as_compared(application, &memory.lock()), &periods);
-            left.look_again = sooner(left.look_again, due.map(|due| until(due, self.now())));
+            let due = due.filter(|due| !tried || *due > now);
+            left.look_again = sooner(left.look_again, due.map(|due| until(due, now)));
         }
         Ok(left)
     }

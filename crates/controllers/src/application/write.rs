@@ -101,7 +101,7 @@ impl Writer {
     fn fold(&self, key: &ObjectKey, raw: Value) -> Option<Arc<Application>> {
         match serde_json::from_value::<DeserializeGuard<Application>>(raw) {
             Ok(DeserializeGuard(Ok(mut application))) => {
-                application.metadata.managed_fields = None;
+                baton_sync::approval::keep_record(&mut application.metadata);
                 self.known.applications.lock().fold(DeserializeGuard(Ok(application.clone())));
                 Some(Arc::new(application))
             }

@@ -52,3 +52,20 @@ async fn a_restarted_controller_writes_nothing() {
     assert_eq!(scene.member("east").store().revision(), member);
     scene.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_repository_that_cannot_be_read_is_not_asked_all_the_time() {
+    let scene = at_rest().await;
+    let standing = {
+        let before = scene.passes();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        scene.passes() - before
+    };
+    scene.hide_repository();
+    let before = scene.passes();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let passes = scene.passes() - before;
+    assert!(passes > standing, "it is tried again");
+    // Every ten seconds, and whatever stands still is looked at beside it.
+    assert!(passes <= 60 + 2 * standing + 10, "{passes} passes in ten minutes, {standing} before");
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use baton_apiserver::store::Change;
 use baton_apiserver::{Cluster, Options, WorkloadSettings};
 use baton_clusters::{ClusterAccess, Connect};
-use baton_controllers::{ApplicationController, ApplicationSettings, Clock};
+use baton_controllers::{ApplicationController, ApplicationSettings, Clock, SharedRegistry};
 use baton_manifests::Manifests;
 use baton_source::Repositories;
 use kube::Client;
@@ -32,6 +32,7 @@ pub(crate) struct Scene {
     pub(crate) members: BTreeMap<&'static str, (Cluster, Wire)>,
     settings: ApplicationSettings,
     repository: TempDir,
+    registry: SharedRegistry,
     running: JoinHandle<Result<(), String>>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
 }
@@ -85,11 +86,12 @@ impl Scene {
         settings: ApplicationSettings,
     ) -> Scene {
         let (controller, wire) = controller(&control, &members, repository.path(), &settings);
+        let registry = controller.registry();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let running = tokio::spawn(async move {
             controller.run(async { drop(stopped.await) }).await.map_err(|error| error.to_string())
         });
-        Scene { control, wire, members, settings, repository, running, stop: Some(stop) }
+        Scene { control, wire, members, settings, repository, registry, running, stop: Some(stop) }
     }
 
     /// Another controller over the same clusters, beside this one.
@@ -118,6 +120,20 @@ impl Scene {
             let _ = stop.send(());
             assert_eq!((&mut self.running).await.expect("the controller does not panic"), Ok(()));
         }
+    }
+
+    /// How many passes the controller has made.
+    pub(crate) fn passes(&self) -> u64 {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry.read()).expect("metrics");
+        let counts = text.lines().filter(|line| line.starts_with("argocd_app_reconcile_count"));
+        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
+    /// Takes the repository away.
+    pub(crate) fn hide_repository(&self) {
+        let git = self.repository.path().join(".git");
+        std::fs::rename(&git, git.with_extension("away")).expect("a repository");
     }
 
     /// Writes files and commits everything, and tells the commit.

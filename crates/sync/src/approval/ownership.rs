@@ -4,10 +4,13 @@ use baton_api::names::FIELD_MANAGER;
 use jiff::Timestamp;
 use serde_json::Value;
 
+/// Field manager of ApplicationSets, which also writes what stands in git.
+const SET_MANAGER: &str = "argocd-applicationset-controller";
+
 /// Who wrote an annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// Our own field manager: it came from the source.
+    /// One of our own field managers: it came from the source.
     Source,
     /// Anybody else.
     Person {
@@ -31,7 +34,7 @@ impl Writer {
         let mut last: Option<Writer> = None;
         for entry in owners {
             let manager = entry["manager"].as_str().unwrap_or_default();
-            if manager == FIELD_MANAGER {
+            if manager == FIELD_MANAGER || manager == SET_MANAGER {
                 return Some(Writer::Source);
             }
             let time = entry["time"].as_str().and_then(|text| text.parse().ok());

@@ -304,3 +304,30 @@ fn a_true_that_was_not_given_for_the_operation_is_stale() {
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T10:30:00Z");
     assert!(!is_stale(&going, None, &judge(&none), true));
 }
+
+#[test]
+fn who_wrote_the_applications_time_and_when_is_held_against_it() {
+    let field = [application::DELETION_APPROVED];
+    let at = "2026-01-01T10:30:00Z";
+    let cases = [
+        (by("kubectl-annotate", "2026-01-01T10:30:00Z", &field), true),
+        // Ahead of the operation, by a clock that ran fast or on purpose.
+        (by("kubectl-annotate", "2026-01-01T09:58:00Z", &field), false),
+        // From git, by an Application of Applications; from the template of a set.
+        (by(FIELD_MANAGER, "2026-01-01T10:30:00Z", &field), false),
+        (by("argocd-applicationset-controller", "2026-01-01T10:30:00Z", &field), false),
+    ];
+    for (record, expected) in cases {
+        let mut application = app(json!({application::DELETION_APPROVED: at}));
+        let other = by("other", "2026-01-01T08:00:00Z", &["x"]);
+        application.metadata.managed_fields =
+            serde_json::from_value(json!([record, other])).expect("a record");
+        keep_record(&mut application.metadata);
+        assert_eq!(application.metadata.managed_fields.as_ref().map(Vec::len), Some(1), "{record}");
+        assert_eq!(by_application(&judge(&application)), expected, "{record}");
+    }
+    let mut silent = app(json!({"x": "y"}));
+    silent.metadata.managed_fields = serde_json::from_value(json!([by("m", at, &["x"])])).expect("a record");
+    keep_record(&mut silent.metadata);
+    assert_eq!(silent.metadata.managed_fields, None);
+}
