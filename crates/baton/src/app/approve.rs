@@ -54,6 +54,17 @@ impl ConfirmDeletion {
         for resource in &own {
             said.push_str(&format!("  {}\n", view::resource_name(resource)));
         }
+        if deletion.is_some() && running.is_some() {
+            said.push_str(
+                "  and, since the Application is being deleted too, all that its deletion asks for:\n",
+            );
+            let rows = application.status.resources.iter();
+            for row in
+                rows.filter(|row| row.requires_deletion_confirmation && !row.requires_deletion_approval)
+            {
+                said.push_str(&format!("  {}\n", view::resource_name(row)));
+            }
+        }
         print::out(&said)?;
         if let Some(others) = view::waiting(&application).filter(|_| own.is_empty()) {
             crate::terminal::remark(&format!(

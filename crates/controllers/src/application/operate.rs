@@ -129,6 +129,9 @@ impl Reconciler {
         if let Some((phase, message)) = operation::refusal(&found) {
             return self.end(pass, phase, &message).await;
         }
+        if self.take_back_approval(pass).await? {
+            return Ok(Some(AT_ONCE));
+        }
         // Nobody can have approved what no one was told of.
         let unasked = pass.state.sync_result.is_none() && pass.state.retry_count == 0;
         if pass.state.sync_result.is_none() {
@@ -157,6 +160,20 @@ impl Reconciler {
             return Ok(Some(AT_ONCE));
         }
         self.drive(pass, &ground, &config, &compared, &guards, settings).await
+    }
+
+    /// A retry that takes the newest revision may delete more than was shown to whoever approved the attempt before: the
+    /// Application's approval, which covers everything, goes with that attempt. Those on objects stay.
+    async fn take_back_approval(&self, pass: &mut Pass<'_>) -> Result<bool, Stop> {
+        let state = &pass.state;
+        let renewed = state.operation.retry.refresh && state.retry_count > 0 && state.sync_result.is_none();
+        let annotations = pass.application.metadata.annotations.as_ref();
+        if !renewed || annotations.is_none_or(|all| !all.contains_key(DELETION_APPROVED)) {
+            return Ok(false);
+        }
+        let patch = json!({"metadata": {"annotations": {DELETION_APPROVED: null}}});
+        self.writer.patch(&pass.application, patch).await.map_err(PassError::Write)?;
+        Ok(true)
     }
 
     /// Approvals on objects of this operation that were not given for it.

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::Engine;
 use crate::action::{Apply, Delete, ServerSide};
 use crate::approval::{self, Purpose};
+use crate::hooks;
 use crate::observation::GateScope;
 use crate::options::Options;
 use crate::order::is_namespace;
@@ -47,8 +48,23 @@ impl Engine<'_> {
             let own = needs && !approval::approved(live, None, &self.approvals());
             return own.then(|| task.key.clone()).into_iter().chain(self.unapproved_inside(live)).collect();
         }
+        if task.is_hook() {
+            return self.turns_guarded(task).then(|| task.key.clone()).into_iter().collect();
+        }
         let recreated = self.denied.contains(&task.key) || self.is_sure_to_be_recreated(task);
         if recreated && self.is_protected(task) { vec![task.key.clone()] } else { Vec::new() }
+    }
+
+    /// Whether a hook would take the place of an object that is none and needs approval: as a hook it would go by the
+    /// hook's policies, which ask nobody.
+    pub(super) fn turns_guarded(&self, task: &Task) -> bool {
+        let Some(live) = task.live.as_deref() else { return false };
+        task.is_hook()
+            && task.is_pending()
+            && !self.request.sync.dry_run
+            && !hooks::is_hook(live)
+            && approval::guarded(Some(live), None, &self.defaults())
+            && !approval::approved(live, None, &self.approvals())
     }
 
     /// What a namespace holds that needs approval, of whichever Application: it goes down with the namespace.

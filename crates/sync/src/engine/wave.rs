@@ -88,7 +88,8 @@ impl Engine<'_> {
         }
         let deletes: Vec<usize> =
             prunes.into_iter().filter(|index| self.tasks[*index].is_pending()).collect();
-        if deletes.is_empty() {
+        let turns = run.tasks.iter().any(|index| self.turns_guarded(&self.tasks[*index]));
+        if deletes.is_empty() && !turns {
             return Turn::Go(Stage::Wave(run.at(Part::ClearTheWay)));
         }
         let missing = self.unapproved(&run.tasks);

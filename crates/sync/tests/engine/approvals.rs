@@ -187,6 +187,20 @@ fn hooks_are_never_waited_for() {
 }
 
 #[test]
+fn a_guarded_object_does_not_become_a_hook_without_approval() {
+    for policy in ["BeforeHookCreation", "HookSucceeded"] {
+        let wanted = annotated(hook("job", "PreSync"), resource::HOOK_DELETE_POLICY, policy);
+        let live = with_options(object(wanted["kind"].as_str().expect("a kind"), "job"), "Prune=confirm");
+        let mut world = World::new(vec![wanted.clone()]).with_live(live);
+        let pass = world.drive();
+        assert_eq!(approvals(&pass), ["job"], "{policy}");
+        assert!(world.told().is_empty(), "{policy}: {:?}", world.told());
+        world.approve();
+        assert_eq!(world.drive(), succeeded("no more tasks"), "{policy}");
+    }
+}
+
+#[test]
 fn a_hook_is_created_anew_without_approval() {
     let manifest = |options: &str| {
         let hook = annotated(hook("job", "PreSync"), resource::HOOK_DELETE_POLICY, "HookFailed");
