@@ -24,6 +24,9 @@ pub(crate) enum Fault {
     Done(u16, String),
     /// It is carried out, and never answered.
     Silent,
+    /// It is neither carried out nor answered.
+    #[allow(dead_code, reason = "not every test that shares this file loses requests")]
+    Lost,
 }
 
 /// One request.
@@ -139,6 +142,7 @@ impl Service<Request<Body>> for Wire {
                     cluster.handle(request).await;
                     Ok(failure(code, &message))
                 }
+                Some(Fault::Lost) => std::future::pending().await,
                 Some(Fault::Silent) => {
                     cluster.handle(request).await;
                     std::future::pending().await
