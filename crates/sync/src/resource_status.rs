@@ -23,6 +23,9 @@ use crate::targets::{Kinds, Pair};
 use crate::tracking::Tracking;
 use crate::wave;
 
+/// The largest whole number that every reader of JSON holds exactly.
+const LARGEST_WAVE: i64 = (1 << 53) - 1;
+
 /// What source and cluster hold, side by side.
 #[derive(Clone, Copy)]
 pub struct Comparison<'a> {
@@ -118,7 +121,8 @@ fn row(comparison: &Comparison<'_>, guard: &Guard<'_>, pair: &Pair, object: &Val
         health: None,
         hook,
         requires_pruning,
-        sync_wave: wave_of(comparison, pair, object),
+        // Beyond this the API takes no whole number.
+        sync_wave: wave_of(comparison, pair, object).clamp(-LARGEST_WAVE, LARGEST_WAVE),
         requires_deletion_confirmation: approval::guarded(live, target, &defaults),
         requires_deletion_approval: live.is_some_and(|live| {
             (pending_prune && awaits_prune_approval(comparison, live))

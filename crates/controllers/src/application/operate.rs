@@ -409,8 +409,8 @@ impl Reconciler {
                     };
                     (pass.application, write) = (fresh, left);
                 }
-                Err(error) if error.is_too_large() && write.completion.is_none() => {
-                    let message = format!("the results are too large to be stored: {error}");
+                Err(error) if (error.is_too_large() || error.is_invalid()) && write.completion.is_none() => {
+                    let message = format!("the results cannot be stored: {error}");
                     if let Some(result) = &mut write.state.sync_result {
                         result.resources.clear();
                     }

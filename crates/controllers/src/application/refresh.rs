@@ -362,8 +362,8 @@ impl Reconciler {
     ) -> Result<Arc<Application>, PassError> {
         let extra = (!found.extra.is_empty()).then(|| Value::Object(found.extra.clone()));
         match self.writer.status(read, &found.status, extra).await {
-            Err(error) if error.is_too_large() => {
-                let message = format!("the status is too large to be stored: {error}");
+            Err(error) if error.is_too_large() || error.is_invalid() => {
+                let message = format!("the status cannot be stored: {error}");
                 let mut status = read.status.clone();
                 let finding = [Finding::new(conditions::UNKNOWN_ERROR, message)];
                 let evaluated = [conditions::UNKNOWN_ERROR];

@@ -184,6 +184,6 @@ async fn a_status_that_is_too_large_is_said_to_be() {
     let told = scene.until("web", |application| !conditions(application).is_empty()).await;
     assert_eq!(
         conditions(&told),
-        ["UnknownError: the status is too large to be stored: Request entity too large: limit is 3145728"]
+        ["UnknownError: the status cannot be stored: Request entity too large: limit is 3145728"]
     );
 }
