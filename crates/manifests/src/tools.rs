@@ -179,8 +179,24 @@ pub(crate) fn words<const N: usize>(words: [&dyn AsRef<OsStr>; N]) -> Vec<OsStri
     words.iter().map(|word| word.as_ref().to_owned()).collect()
 }
 
+/// A line without what kubectl's log puts before it: time and process would make each complaint a new one.
+fn without_log_header(line: &str) -> &str {
+    let is_header = |header: &str| {
+        let mut letters = header.bytes();
+        letters.next().is_some_and(|level| b"IWEF".contains(&level))
+            && letters.by_ref().take(4).filter(u8::is_ascii_digit).count() == 4
+            && letters.next() == Some(b' ')
+    };
+    match line.split_once("] ") {
+        Some((header, rest)) if is_header(header) => rest,
+        _ => line,
+    }
+}
+
 /// The end of a complaint, where the reason stands.
 fn presentable(complaint: &str) -> String {
+    let complaint: Vec<&str> = complaint.lines().map(without_log_header).collect();
+    let complaint = complaint.join("\n");
     let complaint = complaint.trim();
     let begin = complaint.len().saturating_sub(MAX_COMPLAINT);
     let begin =
@@ -188,4 +204,16 @@ fn presentable(complaint: &str) -> String {
     let shown: String =
         complaint[begin..].chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect();
     if shown.is_empty() { "it gave no reason".to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::presentable;
+
+    #[test]
+    fn a_complaint_is_the_same_each_time() {
+        let complaint = "E1115 12:18:20.355826   30385 run.go:72] \"command failed\" err=x\nerror: [a] b\n";
+        assert_eq!(presentable(complaint), "\"command failed\" err=x\nerror: [a] b");
+        assert_eq!(presentable("Each] one"), "Each] one");
+    }
 }

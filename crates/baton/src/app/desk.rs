@@ -135,7 +135,11 @@ impl Desk {
             kube_version: &version,
             api_versions: &self.cluster.api_versions(),
         };
-        manifests.render(&request).await.map_err(|error| Failure::failed(error.to_string()))
+        manifests.render(&request).await.map_err(|error| {
+            Failure::failed(format!(
+                "{error} (this command reads sources itself: --repo URL=PATH names a directory that stands for one)"
+            ))
+        })
     }
 
     /// What is wanted of the cluster.

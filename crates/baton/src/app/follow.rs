@@ -176,7 +176,9 @@ fn rows(application: &Application) -> BTreeMap<String, [String; 4]> {
             [resource.status.as_str().to_owned(), health, mark, message.replace('\n', " ")],
         );
     }
-    let state = application.status.operation_state.as_ref();
+    // What a sync said before is no part of a deletion.
+    let going = application.metadata.deletion_timestamp.is_some();
+    let state = application.status.operation_state.as_ref().filter(|_| !going);
     for result in state.and_then(|state| state.sync_result.as_ref()).iter().flat_map(|all| &all.resources) {
         let place =
             if result.namespace.is_empty() { String::new() } else { format!("{}/", result.namespace) };
@@ -194,6 +196,12 @@ fn rows(application: &Application) -> BTreeMap<String, [String; 4]> {
 }
 
 fn message(application: &Application) -> String {
+    if application.metadata.deletion_timestamp.is_some() {
+        let of_deletion = baton_sync::conditions::OF_DELETION;
+        let told = application.status.conditions.iter();
+        let told = told.filter(|condition| of_deletion.contains(&condition.kind.as_str()));
+        return told.map(|condition| condition.message.replace('\n', " ")).collect::<Vec<_>>().join("; ");
+    }
     let state = application.status.operation_state.as_ref();
     let operation = state.map_or_else(String::new, |state| {
         let message = state.message.replace('\n', " ");

@@ -381,6 +381,24 @@ pub(super) fn overdue(name: &str, application: Option<&Application>) -> Failure 
             "time is up: deletions wait for approval (baton app confirm-deletion {name}): {waiting}"
         ));
     }
+    if baton_sync::refresh::is_skipped(application) {
+        return Failure::failed(format!(
+            "time is up: {name} carries the annotation {}, so no controller touches it",
+            baton_api::names::application::SKIP_RECONCILE
+        ));
+    }
+    if application.metadata.deletion_timestamp.is_some() {
+        let of_deletion = baton_sync::conditions::OF_DELETION;
+        let told = application.status.conditions.iter();
+        let told: Vec<&str> = told
+            .filter(|condition| of_deletion.contains(&condition.kind.as_str()))
+            .map(|condition| condition.message.as_str())
+            .collect();
+        return Failure::failed(match told.is_empty() {
+            true => format!("time is up: {name} is being deleted, and no controller says what it waits for"),
+            false => format!("time is up: {name} is being deleted: {}", told.join("; ")),
+        });
+    }
     let state = application.status.operation_state.as_ref();
     let message = match state {
         Some(state) if !state.phase.is_completed() => {

@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     cluster: Vec<MemberArgument>,
     #[command(flatten)]
     repositories: RepositoryArguments,
+    /// Run the programs that Secrets of other clusters name for their credentials (execProviderConfig).
+    #[arg(long)]
+    allow_cluster_exec: bool,
     /// Start without the sample workload in each member (namespace demo) and without the kind that an example needs.
     #[arg(long)]
     no_demo: bool,
@@ -165,6 +168,7 @@ fn controllers(
         .map_err(|error| Failure::usage(error.to_string()))?;
     let manifests = machinery::manifests(repositories, arguments.data_dir.join("work"));
     let connect = Arc::new(InProcess {
+        allow_exec: arguments.allow_cluster_exec,
         members: members.iter().map(|member| (member.url(), member.cluster.clone())).collect(),
     });
     let applications = ApplicationController::new(client, settings, manifests, connect).map_err(failed)?;
@@ -174,6 +178,7 @@ fn controllers(
 
 /// Reaches the fleet's own members without a socket, and others as their Secrets say.
 struct InProcess {
+    allow_exec: bool,
     members: BTreeMap<String, Cluster>,
 }
 
@@ -181,7 +186,7 @@ impl Connect for InProcess {
     fn connect(&self, cluster: &ClusterAccess) -> Result<kube::Client, String> {
         match self.members.get(&*cluster.server) {
             Some(member) => Ok(kube::Client::new(member.service(), "default")),
-            None => OverNetwork { allow_exec: true }.connect(cluster),
+            None => OverNetwork { allow_exec: self.allow_exec }.connect(cluster),
         }
     }
 }
