@@ -35,6 +35,9 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) watch: bool,
+    /// Whether nothing is to come of it.
+    #[allow(dead_code, reason = "not every test that shares this file asks")]
+    pub(crate) dry_run: bool,
     /// The body of a patch.
     pub(crate) patch: Option<Value>,
     /// Name of the object to be created.
@@ -125,6 +128,7 @@ impl Service<Request<Body>> for Wire {
                 method: head.method.clone(),
                 path: head.uri.path().to_owned(),
                 watch: head.uri.query().unwrap_or_default().contains("watch=true"),
+                dry_run: head.uri.query().unwrap_or_default().contains("dryRun=All"),
                 patch: (head.method == Method::PATCH).then(|| serde_json::from_slice(&body).expect("JSON")),
                 created: (head.method == Method::POST).then(|| name(&body)),
                 failed: false,

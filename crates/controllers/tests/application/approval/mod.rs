@@ -1,5 +1,6 @@
 //! Nothing guarded is deleted without a person's word: the cases of the contract, and crashes at every write.
 
+mod crash;
 mod doors;
 mod journal;
 mod judge;
@@ -8,4 +9,5 @@ mod prune;
 mod removal;
 mod times;
 mod trial;
+mod witness;
 mod words;
