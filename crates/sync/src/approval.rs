@@ -216,6 +216,14 @@ pub fn is_stale(live: &Value, target: Option<&Value>, approvals: &Approvals<'_>,
     !named && (unasked || !by_object(live, target, approvals))
 }
 
+/// Whether an Application carries a time that lies ahead although nobody can have known of the operation yet. It has to be
+/// taken back, or it would approve this operation once its writer changes anything else.
+pub fn is_ahead(application: &Application, now: Timestamp) -> bool {
+    let annotations = application.metadata.annotations.as_ref();
+    let time = annotations.and_then(|all| all.get(application::DELETION_APPROVED)?.parse::<Timestamp>().ok());
+    time.is_some_and(|time| time.as_second() > now.as_second() + 1)
+}
+
 /// Takes an approval back that stands on a live object.
 pub fn revoke(live: &Value) -> Verb {
     Verb::Revoke {

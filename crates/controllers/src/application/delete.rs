@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use baton_api::Application;
 use baton_api::application_status::ApplicationCondition;
+use baton_api::names::application::DELETION_APPROVED;
 use baton_api::object::{KindInfo, Object};
 use baton_clusters::Cluster;
 use baton_sync::action::{Outcome, Verb};
@@ -61,6 +62,11 @@ impl Reconciler {
             // The operation ends first; of the cluster nothing need be known to say so.
             let decision = self.decide_without(&application, deletion::Cluster::Unreachable(""), now);
             return self.conclude(key, &application, decision, Vec::new(), &OF_WAITING, now).await;
+        }
+        if is_unasked(&application) && approval::is_ahead(&application, now) {
+            let patch = json!({"metadata": {"annotations": {DELETION_APPROVED: null}}});
+            let written = self.writer.patch(&application, patch).await.map_err(PassError::Write)?;
+            return Ok(Left { application: Some(written), look_again: Some(NEXT_STAGE) });
         }
         let destination = self.destination(&application).await;
         let decision = match &destination {
@@ -338,6 +344,13 @@ impl Ground {
     }
 }
 
+/// Whether nothing was said of a deletion yet. Its first pass says something; before it nobody can have approved what no
+/// one was told of.
+fn is_unasked(application: &Application) -> bool {
+    let told = |condition: &ApplicationCondition| conditions::OF_DELETION.contains(&condition.kind.as_str());
+    !application.status.conditions.iter().any(told)
+}
+
 /// Approvals on the Application's objects that were not given for this deletion.
 fn stale_approvals(
     application: &Application,
@@ -350,9 +363,7 @@ fn stale_approvals(
         return Vec::new();
     };
     let approvals = Approvals { application, since, now };
-    // The first pass says something; before it nobody can have approved what no one was told of.
-    let told = |condition: &ApplicationCondition| conditions::OF_DELETION.contains(&condition.kind.as_str());
-    let unasked = !application.status.conditions.iter().any(told);
+    let unasked = is_unasked(application);
     let defaults = approval::spec_defaults(application);
     let mut verbs = Vec::new();
     for object in live {

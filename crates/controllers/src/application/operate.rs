@@ -129,11 +129,11 @@ impl Reconciler {
         if let Some((phase, message)) = operation::refusal(&found) {
             return self.end(pass, phase, &message).await;
         }
-        if self.take_back_approval(pass).await? {
-            return Ok(Some(AT_ONCE));
-        }
         // Nobody can have approved what no one was told of.
         let unasked = pass.state.sync_result.is_none() && pass.state.retry_count == 0;
+        if self.take_back_approval(pass, unasked).await? {
+            return Ok(Some(AT_ONCE));
+        }
         if pass.state.sync_result.is_none() {
             operation::pin(&mut pass.state, &request, &compared.rendered.revisions);
             let policy = pass.application.spec.sync_policy.as_ref();
@@ -164,11 +164,14 @@ impl Reconciler {
 
     /// A retry that takes the newest revision may delete more than was shown to whoever approved the attempt before: the
     /// Application's approval, which covers everything, goes with that attempt. Those on objects stay.
-    async fn take_back_approval(&self, pass: &mut Pass<'_>) -> Result<bool, Stop> {
+    /// So does a time that was written ahead of the operation.
+    async fn take_back_approval(&self, pass: &mut Pass<'_>, unasked: bool) -> Result<bool, Stop> {
         let state = &pass.state;
         let renewed = state.operation.retry.refresh && state.retry_count > 0 && state.sync_result.is_none();
         let annotations = pass.application.metadata.annotations.as_ref();
-        if !renewed || annotations.is_none_or(|all| !all.contains_key(DELETION_APPROVED)) {
+        let carried = annotations.is_some_and(|all| all.contains_key(DELETION_APPROVED));
+        let ahead = unasked && approval::is_ahead(&pass.application, pass.now);
+        if !ahead && !(renewed && carried) {
             return Ok(false);
         }
         let patch = json!({"metadata": {"annotations": {DELETION_APPROVED: null}}});

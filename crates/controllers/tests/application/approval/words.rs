@@ -94,6 +94,41 @@ async fn a_word_given_for_one_operation_is_none_for_the_next() {
     trial.judge().await;
 }
 
+/// The API records one time for all that a writer wrote: a later word about something else must not renew the old one.
+#[tokio::test(start_paused = true)]
+async fn an_old_word_is_not_renewed_by_what_its_writer_says_next() {
+    let trial = three().await;
+    trial.approve("precious").await;
+    trial.pass(Duration::from_secs(5)).await;
+    trial.drop_files(&["app/precious.yaml"]);
+    trial.prune(json!({})).await;
+    trial.asks_for("/ConfigMap/precious").await;
+    trial.annotate("precious", json!({"note": "hello"})).await;
+    trial.pass(Duration::from_secs(60)).await;
+    assert!(trial.has("precious"));
+    trial.approve("precious").await;
+    trial.succeeds().await;
+    assert!(!trial.has("precious"));
+    trial.judge().await;
+}
+
+/// A time ahead of now, written before the operation began, is no word for it.
+#[tokio::test(start_paused = true)]
+async fn a_time_written_ahead_is_no_approval() {
+    let trial = three().await;
+    let ahead = trial.now() + jiff::SignedDuration::from_secs(90);
+    trial.approve_all("app", &ahead.to_string()).await;
+    trial.pass(Duration::from_secs(5)).await;
+    trial.drop_files(&["app/precious.yaml"]);
+    trial.prune(json!({})).await;
+    trial.asks_for("/ConfigMap/precious").await;
+    trial.pass(Duration::from_secs(60)).await;
+    assert!(trial.has("precious"));
+    trial.approve_all_now().await;
+    trial.succeeds().await;
+    trial.judge().await;
+}
+
 /// A sync puts back into git what was approved to go; what is pruned later is another matter.
 #[tokio::test(start_paused = true)]
 async fn a_word_does_not_outlive_the_return_to_git() {
