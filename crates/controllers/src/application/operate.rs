@@ -170,8 +170,8 @@ impl Reconciler {
         let renewed = state.operation.retry.refresh && state.retry_count > 0 && state.sync_result.is_none();
         let annotations = pass.application.metadata.annotations.as_ref();
         let carried = annotations.is_some_and(|all| all.contains_key(DELETION_APPROVED));
-        let ahead = unasked && approval::is_ahead(&pass.application, pass.now);
-        if !ahead && !(renewed && carried) {
+        let goes = (renewed && carried) || (unasked && approval::is_ahead(&pass.application, pass.now));
+        if !goes {
             return Ok(false);
         }
         let patch = json!({"metadata": {"annotations": {DELETION_APPROVED: null}}});
