@@ -26,12 +26,12 @@ use tracing_subscriber::EnvFilter;
 
 /// Ordered, gated GitOps delivery for fleets of Kubernetes clusters.
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "baton", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// What to log: `info`, `baton_apiserver=debug` and the like.
+    /// What to log, as `info`.
     #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
     log: String,
 }
