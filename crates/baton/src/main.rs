@@ -26,7 +26,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Ordered, gated GitOps delivery for fleets of Kubernetes clusters.
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "baton", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,8 +38,7 @@ struct Cli {
 
 const EXAMPLES: &str = "Examples:
   baton up                                         a fleet of simulated clusters on this machine
-  baton appset generate -f web.yaml                what an ApplicationSet would make
-  baton controller --kubeconfig ~/.kube/config     the controllers, beside your own cluster
+  baton app sync web                               make a cluster be as git says
 
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
