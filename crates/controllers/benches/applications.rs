@@ -69,8 +69,10 @@ async fn fleet(applications: usize, deploys: bool) {
     let running = controller.clone();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let task = tokio::spawn(async move { running.run(async { drop(stopped.await) }).await });
+    // A look lists every Application, so looks are rarer where there are more.
+    let pause = Duration::from_millis(u64::try_from(applications).unwrap_or(u64::MAX) / 2);
     while synced(&control).await < applications {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(pause).await;
     }
     let took = begin.elapsed();
     println!(
