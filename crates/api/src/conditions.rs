@@ -22,6 +22,8 @@ pub mod application {
     pub const ORPHANED_RESOURCE_WARNING: &str = "OrphanedResourceWarning";
     /// A deletion waits for approval. Baton's own.
     pub const DELETION_APPROVAL_REQUIRED_INFO: &str = "DeletionApprovalRequiredInfo";
+    /// A deletion waits for something else. Baton's own.
+    pub const DELETION_WAITING_INFO: &str = "DeletionWaitingInfo";
 }
 
 /// Condition types of an ApplicationSet.

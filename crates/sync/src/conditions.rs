@@ -6,28 +6,7 @@ use baton_api::application_status::ApplicationCondition;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// The Application cannot be deleted.
-pub const DELETION_ERROR: &str = "DeletionError";
-/// The spec is invalid or not permitted.
-pub const INVALID_SPEC_ERROR: &str = "InvalidSpecError";
-/// Source and cluster could not be compared.
-pub const COMPARISON_ERROR: &str = "ComparisonError";
-/// An automatic sync was not started.
-pub const SYNC_ERROR: &str = "SyncError";
-/// Anything else went wrong.
-pub const UNKNOWN_ERROR: &str = "UnknownError";
-/// A resource belongs to another Application too.
-pub const SHARED_RESOURCE_WARNING: &str = "SharedResourceWarning";
-/// A resource is rendered more than once.
-pub const REPEATED_RESOURCE_WARNING: &str = "RepeatedResourceWarning";
-/// A resource is of a kind the operator excluded.
-pub const EXCLUDED_RESOURCE_WARNING: &str = "ExcludedResourceWarning";
-/// The destination namespace holds resources of nobody.
-pub const ORPHANED_RESOURCE_WARNING: &str = "OrphanedResourceWarning";
-/// Deletion waits for somebody's approval. Argo CD shows nothing while it waits.
-pub const DELETION_APPROVAL_REQUIRED_INFO: &str = "DeletionApprovalRequiredInfo";
-/// Deletion waits for something else. Argo CD shows nothing while it waits.
-pub const DELETION_WAITING_INFO: &str = "DeletionWaitingInfo";
+pub use baton_api::conditions::application::*;
 
 /// What a comparison of source and cluster evaluates.
 pub const OF_COMPARISON: [&str; 4] =
