@@ -38,11 +38,44 @@ pub(crate) struct Slot {
 
 /// While it lives, the slot is not removed.
 #[derive(Debug)]
-pub(crate) struct Lease(#[allow(dead_code, reason = "the lock ends when the file is closed")] File);
+pub(crate) struct Lease(#[allow(dead_code, reason = "the lock ends when it is dropped")] Lock);
 
 /// While it lives, nobody else fetches into the slot.
 #[derive(Debug)]
-pub(crate) struct Turn(#[allow(dead_code, reason = "the lock ends when the file is closed")] File);
+pub(crate) struct Turn(#[allow(dead_code, reason = "the lock ends when it is dropped")] Lock);
+
+/// A lock on a file, held as long as it lives.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Lock {
+    fn shared(file: File) -> io::Result<Lock> {
+        file.lock_shared()?;
+        Ok(Lock(file))
+    }
+
+    /// Waits until nobody else has the lock; `None` after `patience`.
+    fn exclusive(file: File, patience: Duration) -> io::Result<Option<Lock>> {
+        let begin = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Lock(file))),
+                Err(TryLockError::Error(fault)) => return Err(fault),
+                Err(TryLockError::WouldBlock) if begin.elapsed() >= patience => return Ok(None),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a child that another thread is just starting has a copy of it until it becomes
+    /// its program, and the lock would live as long as the copy.
+    fn drop(&mut self) {
+        // Closing the file is what is left when this fails.
+        let _ = self.0.unlock();
+    }
+}
 
 impl Cache {
     /// Opens the directory, making it when it is missing.
@@ -78,23 +111,13 @@ impl Cache {
 
     /// Waits until the slot is not being removed.
     pub(crate) fn lease(&self, slot: &Slot) -> io::Result<Lease> {
-        let file = self.lock_file(slot, "use")?;
-        file.lock_shared()?;
-        Ok(Lease(file))
+        Ok(Lease(Lock::shared(self.lock_file(slot, "use")?)?))
     }
 
     /// Waits until nobody else fetches into the slot; `None` after `patience`.
     pub(crate) fn turn(&self, slot: &Slot, patience: Duration) -> io::Result<Option<Turn>> {
-        let file = self.lock_file(slot, "fetch")?;
-        let begin = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(Turn(file))),
-                Err(TryLockError::Error(fault)) => return Err(fault),
-                Err(TryLockError::WouldBlock) if begin.elapsed() > patience => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        let lock = Lock::exclusive(self.lock_file(slot, "fetch")?, patience)?;
+        Ok(lock.map(Turn))
     }
 
     /// Lock files are shared by few slots each and never removed: removing a lock file lets two hold "the" lock.
@@ -104,16 +127,23 @@ impl Cache {
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
     }
 
-    /// Makes the slot ready to be fetched into. Only with the turn.
+    /// Makes the slot ready to be fetched into. Only with the turn. A broken one is made anew as soon as nobody reads
+    /// it, within `patience`.
     ///
     /// What has gathered over many fetches is thrown away before it comes near the bound on one repository: the bound
     /// is on what a repository needs, not on what it once needed.
-    pub(crate) fn prepare(&self, slot: &Slot, _turn: &Turn, most_bytes: u64) -> io::Result<()> {
+    pub(crate) fn prepare(
+        &self,
+        slot: &Slot,
+        _turn: &Turn,
+        most_bytes: u64,
+        patience: Duration,
+    ) -> io::Result<()> {
         if pack_count(&slot.directory) > MAX_PACKS || directory_size(&slot.directory) > most_bytes / 2 {
-            self.remove(slot)?;
+            self.try_remove(slot, Duration::ZERO)?;
         }
         if !slot.directory.join("HEAD").is_file() || !slot.directory.join("objects").is_dir() {
-            self.create(slot)?;
+            self.create(slot, patience)?;
         }
         clear_leftovers(&slot.directory);
         restore_config(slot)
@@ -130,7 +160,7 @@ impl Cache {
     }
 
     /// Writes an empty bare repository. It appears at its place whole.
-    fn create(&self, slot: &Slot) -> io::Result<()> {
+    fn create(&self, slot: &Slot, patience: Duration) -> io::Result<()> {
         let new = tempfile::Builder::new().prefix("new-").tempdir_in(&self.root)?;
         let directory = new.path().join("repository");
         for part in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
@@ -138,26 +168,36 @@ impl Cache {
         }
         fs::write(directory.join("config"), CONFIG)?;
         fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")?;
-        self.remove(slot)?;
+        self.remove(slot, patience)?;
         fs::rename(&directory, &slot.directory)
     }
 
-    /// Removes a slot unless somebody reads it. What stays is tried again another time.
-    pub(crate) fn remove(&self, slot: &Slot) -> io::Result<()> {
-        if !slot.directory.exists() {
-            return Ok(());
+    /// Removes a slot, waiting until nobody reads it.
+    pub(crate) fn remove(&self, slot: &Slot, patience: Duration) -> io::Result<()> {
+        if self.try_remove(slot, patience)? {
+            Ok(())
+        } else {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "others still read it"))
         }
-        let file = self.lock_file(slot, "use")?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(()),
-            Err(TryLockError::Error(fault)) => return Err(fault),
+    }
+
+    /// Removes a slot if nobody reads it any more within `patience`, and says whether it is gone. What stays is tried
+    /// again another time.
+    fn try_remove(&self, slot: &Slot, patience: Duration) -> io::Result<bool> {
+        if !slot.directory.exists() {
+            return Ok(true);
+        }
+        let Some(alone) = Lock::exclusive(self.lock_file(slot, "use")?, patience)? else { return Ok(false) };
+        // Another may have been faster.
+        if !slot.directory.exists() {
+            return Ok(true);
         }
         // Renamed first: a removal that is cut short leaves no half repository at its place.
         let grave = tempfile::Builder::new().prefix("old-").tempdir_in(&self.root)?;
         fs::rename(&slot.directory, grave.path().join("repository"))?;
-        drop(file);
-        grave.close()
+        drop(alone);
+        grave.close()?;
+        Ok(true)
     }
 
     /// Notes that the slot was just used.
@@ -185,8 +225,7 @@ impl Cache {
             if slot == *keep {
                 continue;
             }
-            self.remove(&slot)?;
-            if !slot.directory.exists() {
+            if self.try_remove(&slot, Duration::ZERO)? {
                 count -= 1;
                 bytes -= size;
             }
@@ -284,7 +323,7 @@ mod tests {
     fn filled(cache: &Cache, url: &str, bytes: usize) -> Slot {
         let slot = cache.slot(url, b"");
         let turn = cache.turn(&slot, Duration::ZERO).expect("a lock").expect("nobody else");
-        cache.prepare(&slot, &turn, u64::MAX).expect("prepared");
+        cache.prepare(&slot, &turn, u64::MAX, Duration::ZERO).expect("prepared");
         fs::write(slot.directory.join("objects/pack/x.pack"), vec![0; bytes]).expect("written");
         slot
     }
@@ -310,7 +349,7 @@ mod tests {
         }
         fs::write(slot.directory.join("config"), "[core]\n\thooksPath = /tmp/x\n").expect("written");
         let turn = cache.turn(&slot, Duration::ZERO).expect("a lock").expect("nobody else");
-        cache.prepare(&slot, &turn, u64::MAX).expect("prepared");
+        cache.prepare(&slot, &turn, u64::MAX, Duration::ZERO).expect("prepared");
         for leftover in leftovers {
             assert!(!slot.directory.join(leftover).exists(), "{leftover}");
         }
@@ -338,11 +377,41 @@ mod tests {
         let (_directory, cache) = cache();
         let slot = filled(&cache, "u", 1);
         let lease = cache.lease(&slot).expect("a lease");
-        cache.remove(&slot).expect("left alone");
+        assert!(!cache.try_remove(&slot, Duration::ZERO).expect("left alone"));
         assert!(slot.directory.exists());
         drop(lease);
-        cache.remove(&slot).expect("removed");
+        assert!(cache.try_remove(&slot, Duration::ZERO).expect("removed"));
         assert!(!slot.directory.exists());
+    }
+
+    #[test]
+    fn a_lock_ends_though_a_child_being_started_has_a_copy_of_its_file() {
+        let (_directory, cache) = cache();
+        let slot = filled(&cache, "u", 1);
+        let lease = cache.lease(&slot).expect("a lease");
+        // Another name for the same open file, as a child has.
+        let copy = lease.0.0.try_clone().expect("a copy");
+        drop(lease);
+        cache.remove(&slot, Duration::ZERO).expect("removed");
+        assert!(!slot.directory.exists());
+        drop(copy);
+    }
+
+    #[test]
+    fn a_broken_slot_is_made_anew_when_its_readers_are_done() {
+        let (_directory, cache) = cache();
+        let slot = filled(&cache, "u", 1);
+        fs::remove_file(slot.directory.join("HEAD")).expect("broken");
+        let turn = cache.turn(&slot, Duration::ZERO).expect("a lock").expect("nobody else");
+        let lease = cache.lease(&slot).expect("a lease");
+        let fault = cache.prepare(&slot, &turn, u64::MAX, Duration::ZERO).expect_err("it is read");
+        assert_eq!(fault.kind(), io::ErrorKind::ResourceBusy, "{fault}");
+        std::thread::scope(|scope| {
+            let prepared = scope.spawn(|| cache.prepare(&slot, &turn, u64::MAX, Duration::MAX));
+            drop(lease);
+            prepared.join().expect("no panic").expect("prepared");
+        });
+        assert!(slot.directory.join("HEAD").is_file());
     }
 
     #[test]

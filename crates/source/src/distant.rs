@@ -302,8 +302,8 @@ impl<'a> Distant<'a> {
         if self.slot.directory.exists() {
             tracing::warn!(repository = self.repository, why, "the cached repository is thrown away");
         }
-        let (cache, slot) = (self.cache.clone(), self.slot.clone());
-        self.inner.disk(&self.repository, move || cache.remove(&slot)).await
+        let (cache, slot, patience) = (self.cache.clone(), self.slot.clone(), self.limits().total);
+        self.inner.disk(&self.repository, move || cache.remove(&slot, patience)).await
     }
 
     async fn session(&self) -> Result<Session, SourceError> {
@@ -340,7 +340,7 @@ impl<'a> Distant<'a> {
         let (patience, most) = (self.limits().total, self.limits().repository_bytes);
         let wait = move || {
             let Some(turn) = cache.turn(&slot, patience)? else { return Ok(None) };
-            cache.prepare(&slot, &turn, most)?;
+            cache.prepare(&slot, &turn, most, patience)?;
             Ok(Some(turn))
         };
         let turn = self.inner.disk(&self.repository, wait).await?;
