@@ -4,7 +4,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help build up test bench lint fmt
+.PHONY: help build up test tools bench lint fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,8 +15,11 @@ build: ## release binary at target/release/baton
 up: build ## a control plane and three simulated clusters on this machine
 	target/release/baton up --repo https://git.example.com/fleet/config.git=examples/repo $(ARGS)
 
-test: lint ## format, lints and every test
+test: lint tools ## format, lints and every test
 	$(CARGO) test --workspace --locked
+
+tools: ## the helm and the Kustomize that tests compare with, into target/tools where the machine has none
+	.ci/tools
 
 bench: ## what the embedded API does per second, and in how much memory; how fast templates render; what passes cost
 	$(CARGO) bench --locked -p baton --bench api -- --bench

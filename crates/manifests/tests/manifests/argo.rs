@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_grammar::yaml;
+use baton_manifests::Settings;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::{Repo, World, source};
+use crate::kustomize::recent_kustomize;
+use crate::support::{Repo, URL, World, source, tool};
 
 #[derive(Deserialize)]
 struct Case {
@@ -49,7 +51,7 @@ fn cases(questions: &str, answers: &str) -> Vec<(Case, Answer)> {
     cases.into_iter().map(answered).collect()
 }
 
-async fn check(case: &Case, answer: &Answer) {
+async fn check(case: &Case, answer: &Answer, change: impl FnOnce(&mut Settings)) {
     let repo = Repo::new();
     for (path, content) in &case.files {
         repo.write(path, content);
@@ -62,7 +64,7 @@ async fn check(case: &Case, answer: &Answer) {
         repo.link(path, target);
     }
     repo.commit();
-    let world = World::new(&repo);
+    let world = World::with(&[(URL, &repo)], change);
     let sources = [source(case.source.clone())];
     let app = case.app.clone().unwrap_or_else(|| "shop".to_owned());
     let rendered = world.ask(&sources, |request| request.instance = app.leak()).await;
@@ -88,7 +90,7 @@ async fn directories_give_the_objects_argo_cd_gives() {
     let cases = cases(include_str!("../argo/directories.yaml"), include_str!("../argo/directories.json"));
     assert!(cases.len() >= 50, "{} cases", cases.len());
     for (case, answer) in &cases {
-        check(case, answer).await;
+        check(case, answer, |_| {}).await;
     }
 }
 
@@ -96,19 +98,23 @@ async fn directories_give_the_objects_argo_cd_gives() {
 async fn kustomizations_give_the_objects_argo_cd_gives() {
     let cases = cases(include_str!("../argo/kustomize.yaml"), include_str!("../argo/kustomize.json"));
     assert!(cases.len() >= 25, "{} cases", cases.len());
-    let is_recent = crate::kustomize::is_recent();
-    for (case, answer) in cases.iter().filter(|(case, _)| is_recent || case.old) {
-        check(case, answer).await;
+    let recent = recent_kustomize();
+    for (case, answer) in &cases {
+        check(case, answer, |settings| settings.kustomize.clone_from(&recent)).await;
+    }
+    // The one of the machine, where it is another.
+    let of_old = cases.iter().filter(|(case, _)| recent.is_some() && case.old);
+    for (case, answer) in of_old {
+        check(case, answer, |_| {}).await;
     }
 }
 
-/// Run by hand, where helm is installed.
 #[tokio::test]
-#[ignore = "needs helm"]
 async fn charts_give_the_objects_argo_cd_gives() {
     let cases = cases(include_str!("../argo/helm.yaml"), include_str!("../argo/helm.json"));
     assert!(cases.len() >= 20, "{} cases", cases.len());
+    let helm = tool("helm");
     for (case, answer) in &cases {
-        check(case, answer).await;
+        check(case, answer, |settings| settings.helm.clone_from(&helm)).await;
     }
 }

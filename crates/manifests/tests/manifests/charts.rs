@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 
 use crate::helm::StandIn;
-use crate::support::{Repo, World, names, source};
+use crate::support::{Repo, World, names, source, tool};
 
 /// A path, and who asked for it.
 type Asked = (String, Option<String>);
@@ -244,12 +244,10 @@ async fn an_answer_that_is_too_long_is_refused() {
     }
 }
 
-/// Run by hand, where helm is installed.
 #[tokio::test]
-#[ignore = "needs helm"]
 async fn the_real_helm_renders_a_chart_of_a_repository() {
     let (_server, url) = repository(&["1.0.0"]).await;
-    let world = World::with(&[], |_| {});
+    let world = World::with(&[], |settings| settings.helm = tool("helm"));
     let rendered =
         world.render(&[chart(&url, "1", json!({"valueFiles": ["prod.yaml"]}))]).await.expect("rendered");
     assert_eq!(names(&rendered), ["prod"]);

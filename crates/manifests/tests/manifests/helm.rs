@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Repo, URL, World, program, source};
+use crate::support::{Repo, URL, World, program, source, tool};
 
 const OTHER: &str = "https://git.example.com/team/values.git";
 
@@ -289,9 +289,7 @@ async fn errors_are_helms_own_or_say_what_to_install() {
     assert!(message.contains("helm version 'v2' is not supported"), "{message}");
 }
 
-/// Run by hand, where helm is installed: `cargo test -p baton-manifests --test manifests -- --ignored`.
 #[tokio::test]
-#[ignore = "needs helm"]
 async fn the_real_helm_renders_the_same() {
     let repo = Repo::with(&[
         (
@@ -312,7 +310,7 @@ async fn the_real_helm_renders_the_same() {
         ("lib/templates/_a.tpl", "{{ define \"lib.name\" }}from-lib{{ end }}"),
         ("note.txt", "a, b"),
     ]);
-    let world = World::new(&repo);
+    let world = World::with(&[(URL, &repo)], |settings| settings.helm = tool("helm"));
     let options = json!({
         "valueFiles": ["prod.yaml"], "values": "size: 2\nlist: []\n", "apiVersions": ["x/v1"],
         "parameters": [{"name": "list", "value": "{a,b}"}],

@@ -98,6 +98,15 @@ pub(crate) fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 
+/// A tool of this machine, or else the one that was built for tests.
+pub(crate) fn tool(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin");
+    let mut places = std::env::split_paths(&path).chain([built]).map(|directory| directory.join(name));
+    let found = places.find(|place| place.is_file());
+    found.unwrap_or_else(|| panic!("{name} is missing: install it, or run `make tools`, which builds it"))
+}
+
 /// A program that runs a shell script.
 pub(crate) fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
