@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-type Outcome = Result<Arc<Part>, Fault>;
+pub(crate) type Outcome = Result<Arc<Part>, Fault>;
 
 /// One rendering that somebody waits for: the result stays as long as anybody does.
 type Flight = tokio::sync::Mutex<Option<Outcome>>;
@@ -71,7 +71,7 @@ impl Cache {
         &self,
         key: Key,
         anew: bool,
-        render: impl Future<Output = Result<Part, Fault>>,
+        render: impl Future<Output = Outcome>,
     ) -> Outcome {
         if !anew && let Some(part) = self.get(&key) {
             return Ok(part);
@@ -81,7 +81,7 @@ impl Cache {
         if let Some(outcome) = outcome.as_ref() {
             return outcome.clone();
         }
-        let rendered = render.await.map(Arc::new);
+        let rendered = render.await;
         if let Ok(part) = &rendered {
             self.insert(key, part.clone());
         }

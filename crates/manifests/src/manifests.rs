@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::aside::aside;
-use crate::cache::{Cache, Key, Part};
+use crate::cache::{Cache, Key, Outcome, Part};
 use crate::changes::Watched;
 use crate::checkout::Location;
 use crate::environment::{Environment, Facts};
@@ -228,28 +228,21 @@ impl Inner {
         self.cache.part(key, request.ignore_cache, rendering).await.map(Some)
     }
 
-    async fn render_one(
-        &self,
-        request: &Request<'_>,
-        one: &Resolved<'_>,
-        all: &[Resolved<'_>],
-    ) -> Result<Part, Fault> {
-        let limits = &self.settings.limits;
-        let (objects, source_type) = match &one.at {
-            At::Commit(location) => self.render_commit(request, one, location, all).await?,
+    async fn render_one(&self, request: &Request<'_>, one: &Resolved<'_>, all: &[Resolved<'_>]) -> Outcome {
+        match &one.at {
+            At::Commit(location) => self.render_commit(request, one, location, all).await,
             At::Version { access, version } => {
+                let limits = &self.settings.limits;
                 let files = self.charts.fetch(self.wanted(one.source, access), version, limits).await?;
                 let ground = Ground::Archive(files);
                 let source = overrides::applied(&ground, "", request.instance, one.source).await?;
                 if !matches!(detection::explicit(&source)?, None | Some(SourceType::Helm)) {
                     return Err(Fault::Options("a chart is rendered by Helm and by nothing else".to_owned()));
                 }
-                (self.render_chart(request, one, all, ground, "", source).await?, SourceType::Helm)
+                let objects = self.render_chart(request, one, all, ground, "", source).await?;
+                self.finished(objects, SourceType::Helm).await
             }
-        };
-        let most = limits.objects;
-        let part = aside(move || Ok(Part::new(documents::exploded(objects, most)?, source_type)));
-        part.await?.map_err(Fault::Options)
+        }
     }
 
     async fn render_commit(
@@ -258,8 +251,8 @@ impl Inner {
         one: &Resolved<'_>,
         location: &Location,
         all: &[Resolved<'_>],
-    ) -> Result<(Vec<Value>, SourceType), Fault> {
-        let (tools, settings, limits) = (&self.tools, &self.settings, &self.settings.limits);
+    ) -> Outcome {
+        let (tools, settings) = (&self.tools, &self.settings);
         let checkout = Arc::new(location.open(&self.repositories).await?);
         let directory = checkout.directory(&one.source.path)?;
         let ground = Ground::Repository(checkout.clone());
@@ -270,8 +263,15 @@ impl Inner {
         };
         let objects = match source_type {
             SourceType::Directory => {
+                // Plain files are the same whoever deploys them: a fleet reads and holds them once.
+                let key = directory_key(&source, one);
                 let options = source.directory.unwrap_or_default();
-                directory::render(&checkout, &directory, &options, limits).await?
+                let reading = async {
+                    let limits = &settings.limits;
+                    let objects = directory::render(&checkout, &directory, &options, limits).await?;
+                    self.finished(objects, SourceType::Directory).await
+                };
+                return self.cache.part(key, request.ignore_cache, reading).await;
             }
             SourceType::Kustomize => {
                 let options = source.kustomize.unwrap_or_default();
@@ -288,7 +288,13 @@ impl Inner {
                 ));
             }
         };
-        Ok((objects, source_type))
+        self.finished(objects, source_type).await
+    }
+
+    async fn finished(&self, objects: Vec<Value>, source_type: SourceType) -> Outcome {
+        let most = self.settings.limits.objects;
+        let part = aside(move || Ok(Part::new(documents::exploded(objects, most)?, source_type)));
+        part.await?.map(Arc::new).map_err(Fault::Options)
     }
 
     async fn render_chart(
@@ -357,6 +363,18 @@ fn environment(request: &Request<'_>, one: &Resolved<'_>) -> Environment {
         path: &one.source.path,
         target_revision: &one.source.target_revision,
     })
+}
+
+/// Digests everything plain files depend on. `source` is the source with what the repository overrides in it.
+fn directory_key(source: &Source, one: &Resolved<'_>) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(b"directory");
+    let source = serde_json::to_vec(source).unwrap_or_default();
+    for bytes in [&source[..], one.at.revision().as_bytes(), &one.at.access().fingerprint()] {
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    }
+    hash.finalize().into()
 }
 
 /// Digests everything the objects of a source depend on.

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -254,7 +255,7 @@ fn run_to_end<T>(
 }
 
 fn command(invocation: &Invocation) -> Command {
-    let mut command = Command::new(&invocation.program);
+    let mut command = Command::new(found(invocation));
     command
         .args(&invocation.arguments)
         .current_dir(&invocation.directory)
@@ -265,6 +266,23 @@ fn command(invocation: &Invocation) -> Command {
         .stderr(Stdio::piped())
         .process_group(0);
     command
+}
+
+/// Where the program is. A program given by its path is started without a copy of this process's memory map, which
+/// takes the longer the more memory there is; one given by name would not be, for its `PATH` is not ours.
+fn found(invocation: &Invocation) -> PathBuf {
+    let program = &invocation.program;
+    if program.components().count() > 1 {
+        return program.clone();
+    }
+    let path = invocation.environment.iter().rfind(|(name, _)| name == "PATH");
+    let places = path.map(|(_, places)| std::env::split_paths(places).collect::<Vec<_>>());
+    let mut candidates = places.into_iter().flatten().map(|place| place.join(program));
+    candidates.find(|candidate| is_executable(candidate)).unwrap_or_else(|| program.clone())
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Kills the process when it passes a bound; ends when the process has ended.
