@@ -5,6 +5,7 @@
 //! and what came from the source is never a person's word.
 
 mod ownership;
+mod refusal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::action::Verb;
 use crate::hooks;
 use crate::options::{self, Defaults, Options, Removal};
 use ownership::Writer;
+pub use refusal::refusals;
 
 /// How far an approver's clock may run ahead. A time further in the future would approve operations yet to come.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);

@@ -24,7 +24,7 @@ use crate::observation::{GuardedIn, HealthOf};
 use crate::project::{DestinationCluster, ProjectRules};
 use crate::targets::Kinds;
 
-pub use cascade::{Guard, Kept, unseen};
+pub use cascade::{Guard, Kept, kept, unseen};
 pub use finalizers::{cascades, for_hooks, propagation};
 
 /// How deletions are carried out.

@@ -46,6 +46,14 @@ struct Pass<'a> {
     now: Timestamp,
 }
 
+/// What waits for a person's word.
+#[derive(Default)]
+struct Asked {
+    keys: Vec<ResourceKey>,
+    /// Why words that were given do not count.
+    refused: Vec<String>,
+}
+
 /// Why a pass goes no further.
 enum Stop {
     Failed(PassError),
@@ -313,8 +321,9 @@ impl Reconciler {
                     return Ok(Some(pause));
                 }
                 Next::Wait { message, approvals } => {
+                    let refused = refusals(pass, &approvals, compared);
                     let write = operation::goes_on(pass.state.clone(), &message, settings, pass.now);
-                    return self.write(pass, write, Some(&approvals)).await;
+                    return self.write(pass, write, Some(&Asked { keys: approvals, refused })).await;
                 }
                 Next::Done { phase, message } => return self.end(pass, phase, &message).await,
             }
@@ -381,17 +390,17 @@ impl Reconciler {
     }
 
     /// Writes the state of an operation onto the version that was read. Where that has changed, what is left to be
-    /// written is judged anew. `approvals` are the objects that wait for one, where that was found out.
+    /// written is judged anew. `asked` is what waits for approval, where that was found out.
     async fn write(
         &self,
         pass: &mut Pass<'_>,
         mut write: Write,
-        approvals: Option<&[ResourceKey]>,
+        asked: Option<&Asked>,
     ) -> Result<Option<Duration>, Stop> {
         loop {
             let before = pass.application.clone();
             let phase = write.state.phase.clone();
-            match self.try_write(&before, &write, approvals, pass.now).await {
+            match self.try_write(&before, &write, asked, pass.now).await {
                 Ok(written) => {
                     pass.application = written;
                     self.written(pass, &before, &write);
@@ -434,17 +443,18 @@ impl Reconciler {
         &self,
         application: &Arc<Application>,
         write: &Write,
-        approvals: Option<&[ResourceKey]>,
+        asked: Option<&Asked>,
         now: Timestamp,
     ) -> Result<Arc<Application>, crate::objects::ApiError> {
         let mut after = Application::clone(application);
         write.apply(&mut after);
         // An operation that has ended waits for nobody.
-        let approvals = approvals.or_else(|| write.completion.as_ref().map(|_| &[][..]));
-        if let Some(approvals) = approvals {
-            after.status.conditions = with_approvals(&after, approvals, now);
+        let nobody = Asked::default();
+        let asked = asked.or_else(|| write.completion.as_ref().map(|_| &nobody));
+        if let Some(asked) = asked {
+            after.status.conditions = with_approvals(&after, asked, now);
             // What a comparison marked stays marked: it looks further than the wave at hand.
-            resource_status::mark_waiting_too(&mut after.status.resources, approvals);
+            resource_status::mark_waiting_too(&mut after.status.resources, &asked.keys);
         }
         let cleared = after.operation.is_none() && application.operation.is_some();
         let extra = cleared.then(|| json!({"operation": null}));
@@ -508,22 +518,32 @@ fn deletes(groups: &[Vec<Action>]) -> bool {
     groups.iter().flatten().any(deletes)
 }
 
+/// Why approvals that stand on the Application or on what waits do not count.
+fn refusals(pass: &Pass<'_>, waiting: &[ResourceKey], compared: &Compared) -> Vec<String> {
+    let Some(since) = pass.state.started_at.as_ref().map(|time| time.0) else { return Vec::new() };
+    let approvals = Approvals { application: &pass.application, since, now: pass.now };
+    let pairs = compared.pairs.iter().filter(|pair| waiting.contains(&pair.key));
+    let objects = pairs.filter_map(|pair| Some((pair.live.as_deref()?, pair.target.as_deref())));
+    match waiting.is_empty() {
+        true => Vec::new(),
+        false => approval::refusals(objects, &approvals),
+    }
+}
+
 /// The conditions with the one that names what waits for approval, or without it.
-fn with_approvals(
-    application: &Application,
-    approvals: &[ResourceKey],
-    now: Timestamp,
-) -> Vec<ApplicationCondition> {
+fn with_approvals(application: &Application, asked: &Asked, now: Timestamp) -> Vec<ApplicationCondition> {
     let known = &application.status.conditions;
     let evaluated = [conditions::DELETION_APPROVAL_REQUIRED_INFO];
-    if approvals.is_empty() && !known.iter().any(|condition| evaluated.contains(&condition.kind.as_str())) {
+    if asked.keys.is_empty() && !known.iter().any(|condition| evaluated.contains(&condition.kind.as_str())) {
         return known.clone();
     }
-    let findings: Vec<Finding> = match approvals {
+    let findings: Vec<Finding> = match asked.keys.as_slice() {
         [] => Vec::new(),
         keys => {
             let keys: Vec<String> = keys.iter().map(ResourceKey::to_string).collect();
             let message = format!("pruning waits for approval of {}", keys.join(", "));
+            let message =
+                std::iter::once(&message).chain(&asked.refused).cloned().collect::<Vec<_>>().join("; ");
             vec![Finding::new(conditions::DELETION_APPROVAL_REQUIRED_INFO, message)]
         }
     };

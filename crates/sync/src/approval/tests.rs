@@ -331,3 +331,61 @@ fn who_wrote_the_applications_time_and_when_is_held_against_it() {
     keep_record(&mut silent.metadata);
     assert_eq!(silent.metadata.managed_fields, None);
 }
+
+#[test]
+fn whoever_approved_in_vain_is_told_why() {
+    let told = |application: &Application, object: Value, target: Option<Value>| {
+        refusals([(&object, target.as_ref())], &judge(application))
+    };
+    let nothing = || live(json!({}), json!([]));
+    let on_application = "the approval on the Application does not count: ";
+    for (text, why) in [
+        (
+            "2026-01-01T09:59:59Z",
+            "its time 2026-01-01T09:59:59Z is before the operation began at 2026-01-01T10:00:00Z",
+        ),
+        ("2999-01-01T00:00:00Z", "its time 2999-01-01T00:00:00Z is ahead of the clock"),
+        ("true", "it is not a time as 2006-01-02T15:04:05Z is"),
+    ] {
+        let application = app(json!({application::DELETION_APPROVED: text}));
+        assert_eq!(told(&application, nothing(), None), [format!("{on_application}{why}")]);
+    }
+    for (manager, at, why) in [
+        (FIELD_MANAGER, "2026-01-01T10:30:00Z", "it came from git, and only a person's word does"),
+        (
+            "kubectl-edit",
+            "2026-01-01T09:00:00Z",
+            "it was written at 2026-01-01T09:00:00Z, before the operation began at 2026-01-01T10:00:00Z",
+        ),
+    ] {
+        let mut application = app(json!({application::DELETION_APPROVED: "2026-01-01T10:30:00Z"}));
+        let record = json!([by(manager, at, &[application::DELETION_APPROVED])]);
+        application.metadata.managed_fields = serde_json::from_value(record).expect("managed fields");
+        assert_eq!(told(&application, nothing(), None), [format!("{on_application}{why}")]);
+    }
+
+    let silent = app(json!({}));
+    let mine = resource::DELETION_APPROVED;
+    let by_git = live(json!({mine: "true"}), json!([by(FIELD_MANAGER, "2026-01-01T10:30:00Z", &[mine])]));
+    let person = json!([by("kubectl-annotate", "2026-01-01T10:30:00Z", &[mine])]);
+    let in_target = live(json!({mine: "true"}), json!([]));
+    let on_object = "the approval on /Pod/n/p does not count: ";
+    for (object, target, why) in [
+        (by_git, None, "it came from git, and only a person's word does"),
+        (
+            live(json!({mine: "true"}), person.clone()),
+            Some(in_target),
+            "it came from git, and only a person's word does",
+        ),
+        (live(json!({mine: "yes"}), person.clone()), None, "it is neither \"true\" nor a time"),
+        (
+            live(json!({mine: "true"}), json!([by("kubectl", "2026-01-01T09:00:00Z", &[mine])])),
+            None,
+            "nobody is recorded to have written it since the operation began",
+        ),
+    ] {
+        assert_eq!(told(&silent, object, target), [format!("{on_object}{why}")]);
+    }
+    assert_eq!(told(&silent, live(json!({mine: "true"}), person), None), [] as [String; 0], "it counts");
+    assert_eq!(told(&silent, nothing(), None), [] as [String; 0], "there is none");
+}

@@ -41,7 +41,7 @@ pub enum Kept {
 }
 
 /// Why an object is not deleted with its Application; none where it is.
-fn kept(application: &Application, live: &Value) -> Option<Kept> {
+pub fn kept(application: &Application, live: &Value) -> Option<Kept> {
     let policies = live.annotation(HELM_RESOURCE_POLICY).map(items).unwrap_or_default();
     if is_crd(live) {
         Some(Kept::Definition)
@@ -182,7 +182,10 @@ pub(super) fn gate(observation: &Observation<'_>, permitted: &[&Arc<Value>]) -> 
     if missing.is_empty() {
         return None;
     }
+    let waiting = permitted.iter().filter(|live| missing.contains(&live.key()));
+    let refused = approval::refusals(waiting.map(|live| (&***live, None)), &approvals);
     let message = format!("waiting for deletion confirmation of {}", named(&missing));
+    let message = std::iter::once(message).chain(refused).collect::<Vec<_>>().join("; ");
     Some(Decision {
         found: vec![Finding::new(DELETION_APPROVAL_REQUIRED_INFO, message)],
         approvals: missing.into_iter().collect(),

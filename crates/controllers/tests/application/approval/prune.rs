@@ -95,6 +95,43 @@ async fn a_retry_after_a_failure_keeps_the_approval() {
     trial.judge().await;
 }
 
+/// A retry that takes the newest revision deletes what nobody was asked about.
+#[tokio::test(start_paused = true)]
+async fn a_retry_with_a_newer_revision_asks_anew() {
+    let early = |value: &str| config_map("early", "a", value, &format!("{WAVE}: \"-1\""));
+    let trial = Trial::deployed(&[
+        ("app/early.yaml", &early("1")),
+        ("app/precious.yaml", &guarded("precious")),
+        ("app/dear.yaml", &guarded("dear")),
+    ])
+    .await;
+    trial.scene.commit(&[("app/early.yaml", &early("2"))]);
+    trial.drop_files(&["app/precious.yaml"]);
+    let mut refusals = 0;
+    trial.scene.members["east"].1.fail(move |_, call| {
+        let is_early = call.method == http::Method::PATCH && call.path.ends_with("/configmaps/early");
+        refusals += usize::from(is_early);
+        (is_early && refusals <= 4).then(|| Fault::Refused(500, "not now".to_owned()))
+    });
+    let retry = json!({"limit": 9, "refresh": true, "backoff": {"duration": "60s", "factor": 1}});
+    trial.scene.patch("app", json!({"operation": {"retry": retry, "sync": {"prune": true}}})).await;
+    let failed = |app: &Value| text(app, "/status/operationState/message").contains("Retrying attempt #1");
+    trial.scene.until("app", failed).await;
+    trial.approve_all_now().await;
+    trial.drop_files(&["app/dear.yaml"]);
+    let app = trial.asks_for("/ConfigMap/dear and 1 more resources").await;
+    assert_eq!(
+        app["metadata"]["annotations"].get(APPROVED),
+        None,
+        "it went with the attempt it was given for"
+    );
+    assert!(trial.has("precious") && trial.has("dear"));
+    trial.approve_all_now().await;
+    trial.succeeds().await;
+    assert_eq!(trial.left(&["precious", "dear"]), [] as [&str; 0]);
+    trial.judge().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_selective_sync_does_not_wait_for_what_it_leaves_out() {
     let trial = four().await;

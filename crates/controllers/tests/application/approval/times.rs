@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::trial::{Trial, guarded, plain};
+use super::trial::{APPROVED, Trial, guarded, plain};
+use crate::scene::conditions;
 
 /// A sync that waits to prune `precious`, and when it began.
 async fn waiting() -> (Trial, Timestamp) {
@@ -58,6 +59,31 @@ async fn an_approval_given_before_the_sync_does_not_count_for_it() {
     trial.drop_files(&["app/plain.yaml", "app/precious.yaml"]);
     trial.prune(json!({})).await;
     in_vain(&trial).await;
+    trial.approve_all_now().await;
+    granted(&trial).await;
+}
+
+/// Whoever approved in vain is told why, beside what waits.
+#[tokio::test(start_paused = true)]
+async fn why_an_approval_does_not_count_is_said() {
+    let (trial, started) = waiting().await;
+    let old = (started - SignedDuration::from_hours(1)).to_string();
+    let ahead = (started + SignedDuration::from_hours(24)).to_string();
+    for (words, why) in [
+        (old.as_str(), format!("its time {old} is before the operation began at {started}")),
+        (ahead.as_str(), format!("its time {ahead} is ahead of the clock")),
+        ("true", "it is not a time as 2006-01-02T15:04:05Z is".to_owned()),
+    ] {
+        trial.approve_all("app", words).await;
+        let app = trial.asks_for("/ConfigMap/precious").await;
+        let told = "pruning waits for approval of /ConfigMap/demo/precious; the approval on the Application does not count";
+        assert_eq!(conditions(&app), [format!("DeletionApprovalRequiredInfo: {told}: {why}")]);
+    }
+    trial.take_back_all().await;
+    trial.annotate("precious", json!({APPROVED: old})).await;
+    let app = trial.asks_for("/ConfigMap/precious").await;
+    let told = "the approval on /ConfigMap/demo/precious does not count: its time";
+    assert!(conditions(&app)[0].contains(told), "{app:#?}");
     trial.approve_all_now().await;
     granted(&trial).await;
 }

@@ -48,9 +48,14 @@ impl Trial {
         self.scene.commit(files);
         let name = text(&application, "/metadata/name");
         self.scene.apply(application).await;
+        self.sync(&name).await;
+    }
+
+    /// Syncs an Application and lets a while pass.
+    pub(super) async fn sync(&self, name: &str) {
         let options = json!(["CreateNamespace=true"]);
-        self.scene.patch(&name, json!({"operation": {"sync": {"syncOptions": options}}})).await;
-        let (phase, message) = self.scene.ended(&name).await;
+        self.scene.patch(name, json!({"operation": {"sync": {"syncOptions": options}}})).await;
+        let (phase, message) = self.scene.ended(name).await;
         assert_eq!(phase, "Succeeded", "{message}");
         self.pass(A_WHILE).await;
     }

@@ -6,8 +6,8 @@ use baton_api::object::ResourceKey;
 use baton_sync::approval;
 use serde_json::{Value, json};
 
-use super::trial::{APPROVED, OPTIONS, Trial, guarded, plain};
-use crate::scene::config_map;
+use super::trial::{APPROVED, OPTIONS, Trial, by_hand, guarded, plain};
+use crate::scene::{NAMESPACE, application, automated, conditions, config_map};
 
 async fn three() -> Trial {
     Trial::deployed(&[
@@ -39,8 +39,10 @@ async fn a_word_from_git_never_counts() {
         .await;
         trial.drop_files(&["app/precious.yaml"]);
         trial.prune(json!({})).await;
-        trial.asks_for("/ConfigMap/precious").await;
+        let app = trial.asks_for("/ConfigMap/precious").await;
         assert!(trial.has("precious"), "{value}");
+        let told = "the approval on /ConfigMap/demo/precious does not count: it came from git";
+        assert!(conditions(&app)[0].contains(told), "{app:#?}");
         trial.approve_all_now().await;
         trial.succeeds().await;
         trial.judge().await;
@@ -65,6 +67,42 @@ async fn a_word_that_git_brings_during_the_operation_never_counts() {
     trial.asks_for("/ConfigMap/precious").await;
     assert!(trial.has("precious"));
     trial.approve_all_now().await;
+    trial.succeeds().await;
+    trial.judge().await;
+}
+
+/// A child of another Application is written from git as a whole, its approval as well.
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_git_writes_on_a_child_application_never_counts() {
+    let trial = Trial::new().await;
+    let child = |annotations: Value| {
+        let mut child = by_hand("app");
+        child["metadata"]["annotations"] = annotations;
+        child.to_string()
+    };
+    trial.scene.commit(&[
+        ("parent/app.json", &child(json!({}))),
+        ("app/keep.yaml", &plain("keep")),
+        ("app/precious.yaml", &guarded("precious")),
+    ]);
+    let mut parent = automated(application("parent", "parent", "east"));
+    parent["spec"]["destination"] = json!({"name": "in-cluster", "namespace": NAMESPACE});
+    trial.scene.apply(parent).await;
+    trial.scene.until("app", |_| true).await;
+    trial.sync("app").await;
+    trial.drop_files(&["app/precious.yaml"]);
+    trial.prune(json!({})).await;
+    trial.asks_for("/ConfigMap/precious").await;
+    let word = trial.now().to_string();
+    trial.scene.commit(&[("parent/app.json", &child(json!({APPROVED: word})))]);
+    trial.scene.refresh("parent").await;
+    trial.scene.until("app", |app| app["metadata"]["annotations"][APPROVED] == word).await;
+    let app = trial.asks_for("/ConfigMap/precious").await;
+    assert_eq!(app["metadata"]["annotations"][APPROVED], word);
+    assert!(trial.has("precious"));
+    let told = "the approval on the Application does not count: it came from git";
+    assert!(conditions(&app).iter().any(|condition| condition.contains(told)), "{app:#?}");
+    trial.approve("precious").await;
     trial.succeeds().await;
     trial.judge().await;
 }
