@@ -230,11 +230,13 @@ impl Reconciler {
             config,
             memory: &memory,
         };
+        // Where something is wrong, a commit that mends it may be there already.
+        let wrong = |condition: &ApplicationCondition| condition.kind == conditions::DELETION_ERROR;
         let wanted = Wanted {
             sources: &normalize::sources(&application.spec),
             revisions: &[],
             manifests: &[],
-            fresh: false,
+            fresh: application.status.conditions.iter().any(wrong),
             ignore_cache: false,
             secrets: &self.known.repositories(),
             trust: &self.known.trust(),

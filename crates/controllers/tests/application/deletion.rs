@@ -88,6 +88,29 @@ async fn deletion_hooks_run_before_and_after() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failed_deletion_hook_runs_again_as_soon_as_git_has_mended_it() {
+    let scene = Scene::new().await;
+    let hook = "argocd.argoproj.io/hook: PreDelete";
+    scene.commit(&[
+        ("web/a.yaml", &config_map("a", "a", "b", "")),
+        ("web/pre.yaml", &job("pre", &format!("{hook}, sim.baton.dev/fail: boom"))),
+    ]);
+    scene.apply(finalized(automated(application("web", "web", "east")))).await;
+    scene.settled("web").await;
+    delete(&scene, "web").await;
+    let failed = |application: &Value| {
+        let message = "DeletionError: error executing pre-delete hooks: PreDelete hook(s) failed: demo/pre";
+        conditions(application).contains(&message.to_owned())
+    };
+    scene.until("web", failed).await;
+    scene.commit(&[("web/pre.yaml", &job("pre", hook))]);
+    let mended = tokio::time::Instant::now();
+    scene.until_all("the Application is gone", |scene| scene.find("web").is_none()).await;
+    let took = mended.elapsed();
+    assert!(took < std::time::Duration::from_secs(30), "it took {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_parent_takes_its_children_and_theirs_along() {
     let scene = Scene::new().await;
     let child = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: child\n  finalizers: [resources-finalizer.argocd.argoproj.io]\nspec:\n  project: default\n  source: {repoURL: \"https://git.example.com/apps.git\", path: child, targetRevision: main}\n  destination: {name: west, namespace: demo}\n  syncPolicy: {automated: {}, syncOptions: [CreateNamespace=true]}\n";

@@ -1,6 +1,7 @@
 //! Runs of delete hooks, each once for one deletion, and what becomes of the hooks afterwards.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_api::application_status::HealthCode;
 use baton_api::health::severity;
@@ -9,6 +10,7 @@ use baton_api::names::resource::{HELM_HOOK_DELETE_POLICY, HOOK_DELETE_POLICY};
 use baton_api::object::{Object, ResourceKey, annotations_mut};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::{Decision, Observation, Rendered, cascade, finalizers, named};
 use crate::action::{Apply, Delete, Propagation, ServerSide, Verb};
@@ -16,6 +18,9 @@ use crate::hooks::{self, DeletePolicy, HookType};
 use crate::options::items;
 use crate::project::{DestinationCluster, ProjectRules};
 use crate::wave;
+
+/// How often the source is looked at for a mended hook while a failed one is shown.
+const LOOK_FOR_A_MEND: Duration = Duration::from_secs(10);
 
 /// Runs the hooks of a stage, wave by wave; Argo CD runs all at once.
 ///
@@ -67,6 +72,8 @@ struct Runs {
     in_the_way: Vec<Arc<Value>>,
     running: Vec<ResourceKey>,
     failed: Vec<Arc<Value>>,
+    /// Whether the source has another version of one that failed.
+    mended: bool,
     errors: Vec<String>,
 }
 
@@ -78,16 +85,18 @@ impl Runs {
             return;
         };
         let going = live.deletion_timestamp().is_some() && !hooks::is_held(live);
-        if going || live.annotation(OPERATION) != Some(stamp) {
+        let Some(version) = version_run(live, stamp).filter(|_| !going) else {
             self.in_the_way.push((*live).clone());
             return;
-        }
+        };
         match (observation.health)(live).map(|health| health.map(|health| health.code)) {
             Ok(None | Some(HealthCode::Healthy)) => {}
             Ok(Some(HealthCode::Progressing | HealthCode::Suspended | HealthCode::Missing)) => {
                 self.running.push(key);
             }
             Ok(Some(HealthCode::Degraded | HealthCode::Unknown | HealthCode::Other(_))) => {
+                let wanted = version_run(hook, stamp).unwrap_or_default();
+                self.mended |= !version.is_empty() && version != wanted;
                 self.failed.push((*live).clone());
             }
             Err(why) => self.errors.push(format!("health of {key}: {why}")),
@@ -119,7 +128,8 @@ impl Runs {
         Some(Decision { verbs, ..Decision::waits(reason) })
     }
 
-    /// Failed hooks are shown for a while, then deleted and run again as the source has them by then.
+    /// Failed hooks are shown for a while, or until the source has mended one, then deleted and run again as the source
+    /// has them by then.
     fn retry(&self, observation: &Observation<'_>, stage: HookType) -> Decision {
         let names: Vec<String> =
             self.failed.iter().map(|live| format!("{}/{}", live.namespace(), live.name())).collect();
@@ -132,8 +142,9 @@ impl Runs {
             .filter_map(|live| created(live)?.saturating_add(pause).ok())
             .max()
             .unwrap_or(observation.now);
-        if due > observation.now {
-            return Decision { look_again: Some(due), ..Decision::fails(message) };
+        if due > observation.now && !self.mended {
+            let soon = observation.now.saturating_add(LOOK_FOR_A_MEND).unwrap_or(due);
+            return Decision { look_again: Some(due.min(soon)), ..Decision::fails(message) };
         }
         let verbs = self.failed.iter().flat_map(removal).collect();
         Decision { verbs, ..Decision::fails(message) }
@@ -213,8 +224,22 @@ fn stamp(observation: &Observation<'_>) -> String {
     format!("delete/{}", deleted.map(|time| time.0.to_string()).unwrap_or_default())
 }
 
+/// The version of a hook that ran for this deletion, empty where it is not noted; none where it ran for another or for
+/// none.
+fn version_run<'h>(hook: &'h Value, stamp: &str) -> Option<&'h str> {
+    let version = hook.annotation(OPERATION)?.strip_prefix(stamp)?;
+    if version.is_empty() { Some(version) } else { version.strip_prefix('/') }
+}
+
+/// Tells versions of a hook apart.
+fn version(hook: &Value) -> String {
+    let hash = Sha256::digest(hook.to_string());
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A hook as it is created. One whose name is to be generated gets one that a restart finds again.
 fn prepared(observation: &Observation<'_>, stage: HookType, hook: &Value, stamp: &str) -> Value {
+    let version = version(hook);
     let mut hook = hook.clone();
     let prefix = hook.metadata("generateName").to_owned();
     if hook.name().is_empty() && !prefix.is_empty() {
@@ -223,7 +248,7 @@ fn prepared(observation: &Observation<'_>, stage: HookType, hook: &Value, stamp:
         hook["metadata"]["name"] = json!(format!("{prefix}{}-{second}", word(stage).to_lowercase()));
     }
     if let Some(annotations) = annotations_mut(&mut hook) {
-        annotations.insert(OPERATION.to_owned(), json!(stamp));
+        annotations.insert(OPERATION.to_owned(), json!(format!("{stamp}/{version}")));
     }
     hooks::hold(&mut hook);
     hook
@@ -247,8 +272,10 @@ fn creation(hook: &Value) -> Verb {
 /// Whether an object is the very hook that was to be created, for the same deletion.
 pub(super) fn is_run_of(verb: &Verb, found: &Value) -> bool {
     let Verb::Apply(apply) = verb else { return false };
-    let stamp = apply.object.annotation(OPERATION);
-    stamp.is_some() && found.annotation(OPERATION) == stamp
+    let Some((stamp, _)) = apply.object.annotation(OPERATION).and_then(|mark| mark.rsplit_once('/')) else {
+        return false;
+    };
+    version_run(found, stamp).is_some()
 }
 
 /// Takes a hook away, whatever holds it on our side.

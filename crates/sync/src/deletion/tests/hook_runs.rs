@@ -9,7 +9,8 @@ fn hooks_run_once_wave_by_wave_and_are_recorded() {
     assert_eq!(waits(&decision), "waiting for completion of PreDelete hook batch/Job/first");
     let Verb::Apply(apply) = &decision.verbs[0] else { panic!("a creation") };
     assert!(apply.create_only);
-    assert_eq!(apply.object.annotation(OPERATION), Some(STAMP));
+    let mark = apply.object.annotation(OPERATION).expect("the deletion it runs for");
+    assert!(mark.starts_with(&format!("{STAMP}/")), "{mark}");
     assert_eq!(apply.object.finalizers(), [HOOK_FINALIZER]);
 
     let running = run_of("first", "PreDelete", "Progressing", json!({}));
@@ -57,7 +58,7 @@ fn a_failed_hook_is_named_and_run_again_after_a_while() {
         let decision = decided(&application(&[PRE]), &[failed], &wanted);
         assert_eq!(fails(&decision), "error executing pre-delete hooks: PreDelete hook(s) failed: n/h");
         assert!(decision.verbs.is_empty());
-        assert_eq!(decision.look_again, "2026-01-01T12:01:10Z".parse().ok());
+        assert_eq!(decision.look_again, "2026-01-01T12:00:40Z".parse().ok(), "it may be mended meanwhile");
     }
     let old = run_of("h", "PreDelete", "Degraded", json!({"creationTimestamp": "2026-01-01T11:00:00Z"}));
     let decision = decided(&application(&[PRE]), &[old], &wanted);
@@ -68,6 +69,26 @@ fn a_failed_hook_is_named_and_run_again_after_a_while() {
     let broken = run_of("h", "PreDelete", "broken", json!({}));
     let decision = decided(&application(&[PRE]), &[broken], &wanted);
     assert_eq!(fails(&decision), "error executing pre-delete hooks: health of batch/Job/n/h: no script");
+}
+
+#[test]
+fn a_failed_hook_that_git_has_mended_runs_at_once() {
+    let app = application(&[PRE]);
+    let broken = hook("h", "PreDelete", 0);
+    let decision = decided(&app, &[], std::slice::from_ref(&broken));
+    let Verb::Apply(apply) = &decision.verbs[0] else { panic!("a creation") };
+    let mark = apply.object.annotation(OPERATION).expect("the deletion it runs for");
+    let ran = |health: &str| {
+        run_of("h", "PreDelete", health, json!({"annotations": {HOOK: "PreDelete", OPERATION: mark}}))
+    };
+    let mut mended = (*broken).clone();
+    mended["spec"] = json!({"mended": true});
+    let mended = [Arc::new(mended)];
+    assert!(decided(&app, &[ran("Degraded")], &[broken]).verbs.is_empty());
+    assert_eq!(said(&decided(&app, &[ran("Degraded")], &mended)), ["delete h", "release h"]);
+    // One that is at work, or has done it, is not run again for a change.
+    waits(&decided(&app, &[ran("Progressing")], &mended));
+    assert_eq!(decided(&app, &[ran("Healthy")], &mended).finalizers, Some(Vec::new()));
 }
 
 #[test]
