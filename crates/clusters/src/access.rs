@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use baton_api::application::Destination;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
 use baton_api::names::{IN_CLUSTER_NAME, IN_CLUSTER_SERVER, application};
 use k8s_openapi::api::core::v1::Secret;
@@ -91,6 +92,46 @@ pub struct ExecConfig {
     pub config: Option<serde_json::Value>,
 }
 
+/// A cluster whose Secret cannot be used. Prints what is wrong with it, and no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cluster Secret {secret:?}: {fault}")]
+pub struct BrokenCluster {
+    /// Name of the Secret.
+    secret: String,
+    /// The cluster's own name, as far as it can be read.
+    name: String,
+    /// URL of its API, likewise.
+    server: String,
+    /// What is wrong, in words.
+    fault: String,
+}
+
+// === impl BrokenCluster ===
+
+impl BrokenCluster {
+    /// Whether a destination would mean this cluster.
+    pub fn is_meant_by(&self, destination: &Destination) -> bool {
+        match (destination.name.as_str(), destination.server.trim_end_matches('/')) {
+            ("", "") => false,
+            ("", server) => self.server == server,
+            (name, _) => self.name == name,
+        }
+    }
+
+    fn new(secret: &Secret, fault: String) -> BrokenCluster {
+        let text = |key: &str| {
+            let value = secret.data.as_ref().and_then(|data| data.get(key));
+            value.map(|value| String::from_utf8_lossy(&value.0).into_owned()).unwrap_or_default()
+        };
+        let server = text("server").trim_end_matches('/').to_owned();
+        let name = match text("name") {
+            name if name.is_empty() => server.clone(),
+            name => name,
+        };
+        BrokenCluster { secret: secret.metadata.name.clone().unwrap_or_default(), name, server, fault }
+    }
+}
+
 // === impl ClusterAccess ===
 
 impl ClusterAccess {
@@ -98,12 +139,12 @@ impl ClusterAccess {
     ///
     /// # Errors
     /// What is wrong with it, without any of its values.
-    pub fn read(secret: &Secret) -> Option<Result<ClusterAccess, String>> {
+    pub fn read(secret: &Secret) -> Option<Result<ClusterAccess, BrokenCluster>> {
         let labels = secret.metadata.labels.clone().unwrap_or_default();
         if labels.get(TYPE_LABEL).map(String::as_str) != Some(TYPE_CLUSTER) {
             return None;
         }
-        Some(read_cluster(secret, labels))
+        Some(read_cluster(secret, labels).map_err(|fault| BrokenCluster::new(secret, fault)))
     }
 
     /// The cluster the controllers run in, where no Secret says otherwise.
@@ -127,16 +168,14 @@ impl ClusterAccess {
 }
 
 fn read_cluster(secret: &Secret, labels: BTreeMap<String, String>) -> Result<ClusterAccess, String> {
-    let secret_name = secret.metadata.name.as_deref().unwrap_or_default();
-    let wrong = |what: &str| format!("cluster Secret {secret_name:?}: {what}");
     let text = |key: &str| match secret.data.as_ref().and_then(|data| data.get(key)) {
-        Some(bytes) if bytes.0.len() > MOST_CONFIG => Err(wrong(&format!("{key} is too large"))),
-        Some(bytes) => String::from_utf8(bytes.0.clone()).map_err(|_| wrong(&format!("{key} is not UTF-8"))),
+        Some(bytes) if bytes.0.len() > MOST_CONFIG => Err(format!("{key} is too large")),
+        Some(bytes) => String::from_utf8(bytes.0.clone()).map_err(|_| format!("{key} is not UTF-8")),
         None => Ok(String::new()),
     };
     let server = text("server")?.trim_end_matches('/').to_owned();
     if server.is_empty() {
-        return Err(wrong("server is missing"));
+        return Err("server is missing".to_owned());
     }
     let name = match text("name")? {
         name if name.is_empty() => server.clone(),
@@ -149,11 +188,8 @@ fn read_cluster(secret: &Secret, labels: BTreeMap<String, String>) -> Result<Clu
         true => ClusterConfig::default(),
         // The parser's own words could show a value.
         false => serde_json::from_str(&config).map_err(|error| {
-            wrong(&format!(
-                "config is not the JSON that is expected (line {}, column {})",
-                error.line(),
-                error.column()
-            ))
+            let (line, column) = (error.line(), error.column());
+            format!("config is not the JSON that is expected (line {line}, column {column})")
         })?,
     };
     let annotation =
@@ -255,13 +291,33 @@ mod tests {
             ("config", r#"{"bearerToken": {"hunter2": 1}}"#),
         ]));
         let error = broken.expect("a cluster").expect_err("a token that is no text");
-        assert!(!error.contains("hunter2") && error.contains("config"), "{error}");
+        let told = format!("{error} {error:?}");
+        assert!(!told.contains("hunter2") && told.contains("config"), "{told}");
     }
 
     #[test]
     fn other_secrets_are_no_clusters_and_one_without_server_is_an_error() {
         assert_eq!(ClusterAccess::read(&Secret::default()), None);
         let error = ClusterAccess::read(&secret(&[])).expect("a cluster").expect_err("no server");
-        assert_eq!(error, "cluster Secret \"s\": server is missing");
+        assert_eq!(error.to_string(), "cluster Secret \"s\": server is missing");
+    }
+
+    #[test]
+    fn a_broken_cluster_is_known_by_what_destinations_call_it() {
+        let broken = |data: &[(&str, &str)]| {
+            ClusterAccess::read(&secret(data)).expect("a cluster").expect_err("a broken one")
+        };
+        let destination = |name: &str, server: &str| Destination {
+            name: name.to_owned(),
+            server: server.to_owned(),
+            namespace: String::new(),
+        };
+        let east = broken(&[("server", "https://east/"), ("name", "east"), ("config", "{")]);
+        assert!(east.is_meant_by(&destination("east", "")));
+        assert!(east.is_meant_by(&destination("", "https://east")));
+        assert!(!east.is_meant_by(&destination("https://east", "")));
+        let nameless = broken(&[("server", "https://east"), ("config", "{")]);
+        assert!(nameless.is_meant_by(&destination("https://east", "")));
+        assert!(!broken(&[("name", "east")]).is_meant_by(&destination("", "")));
     }
 }

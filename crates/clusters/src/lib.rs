@@ -31,7 +31,7 @@ mod shared;
 mod sweep;
 mod watch;
 
-pub use access::{ClusterAccess, ClusterConfig, ExecConfig, TlsConfig};
+pub use access::{BrokenCluster, ClusterAccess, ClusterConfig, ExecConfig, TlsConfig};
 pub use cluster::Cluster;
 pub use clusters::Clusters;
 pub use connect::{Connect, OverNetwork};

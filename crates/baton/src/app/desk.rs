@@ -7,7 +7,7 @@ use std::sync::Arc;
 use baton_api::Application;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_api::object::{Object, ResourceKey};
-use baton_clusters::{Cluster, ClusterAccess, Clusters, Connect, OverNetwork};
+use baton_clusters::{BrokenCluster, Cluster, ClusterAccess, Clusters, Connect, OverNetwork};
 use baton_diff::{Rules, SystemRules};
 use baton_health::Customizations;
 use baton_manifests::{Manifests, Rendered, Request};
@@ -52,8 +52,7 @@ impl Desk {
         let secrets: Api<Secret> = Api::namespaced(control.clone(), &connection.namespace);
         let of_type = |words: &str| ListParams::default().labels(&format!("{TYPE_LABEL} in ({words})"));
         let clusters = secrets.list(&of_type(TYPE_CLUSTER)).await?;
-        let clusters: Vec<ClusterAccess> =
-            clusters.iter().filter_map(ClusterAccess::read).filter_map(Result::ok).collect();
+        let (clusters, broken) = read_clusters(&clusters.items);
         let repositories = secrets.list(&of_type(&format!("{TYPE_REPOSITORY},{TYPE_REPO_CREDS}"))).await?;
         let repositories = repositories.iter().filter_map(repository).collect();
 
@@ -87,7 +86,11 @@ impl Desk {
         };
         let registered = Clusters::new(Arc::new(connect), control.clone(), settings, Arc::new(|_| {}));
         registered.set(clusters);
-        let cluster = registered.resolve(&application.spec.destination).map_err(Failure::failed)?;
+        let destination = &application.spec.destination;
+        let cluster = registered.resolve(destination).map_err(|why| {
+            let broken = broken.iter().find(|broken| broken.is_meant_by(destination));
+            Failure::failed(broken.map_or(why, ToString::to_string))
+        })?;
         let member = member_access(&cluster).map_err(Failure::failed)?;
         cluster.ready(&[]).await.map_err(|error| Failure::api(error.to_string()))?;
         Ok(Desk {
@@ -193,6 +196,18 @@ impl ConfigMaps {
     async fn get(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
         Ok(self.0.get_opt(name).await?.map(|map| map.data.unwrap_or_default()))
     }
+}
+
+/// The registered clusters, and those whose Secrets cannot be used.
+fn read_clusters(secrets: &[Secret]) -> (Vec<ClusterAccess>, Vec<BrokenCluster>) {
+    let (mut usable, mut broken) = (Vec::new(), Vec::new());
+    for read in secrets.iter().filter_map(ClusterAccess::read) {
+        match read {
+            Ok(access) => usable.push(access),
+            Err(fault) => broken.push(fault),
+        }
+    }
+    (usable, broken)
 }
 
 fn repository(secret: &Secret) -> Option<RepositorySecret> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_api::names::DEFAULT_PROJECT;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
 use baton_api::{AppProject, Application};
-use baton_clusters::ClusterAccess;
+use baton_clusters::{BrokenCluster, ClusterAccess};
 use baton_sync::refresh::Level;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::DeserializeGuard;
@@ -15,7 +15,7 @@ use kube::{Resource, ResourceExt};
 
 use super::Shared;
 use super::config::Config;
-use super::known::{BrokenCluster, Held};
+use super::known::Held;
 use crate::cache::{Change, Follower, ObjectKey};
 
 /// Feeds the cache of Applications.
@@ -197,25 +197,31 @@ impl Names {
         let is_cluster = secret.labels().get(TYPE_LABEL).is_some_and(|kind| kind == TYPE_CLUSTER);
         let access = if is_cluster { ClusterAccess::read(secret) } else { None };
         let name = secret.name_any();
-        let mut broken = shared.known.broken_clusters.lock();
-        let access = match access {
-            Some(Err(error)) => {
-                tracing::warn!(secret = name, %error, "the cluster's Secret cannot be used");
-                let text = |key: &str| {
-                    let value = secret.data.as_ref().and_then(|data| data.get(key));
-                    value.map(|value| String::from_utf8_lossy(&value.0).into_owned()).unwrap_or_default()
-                };
-                let (cluster, server) = (text("name"), text("server"));
-                broken.insert(name.clone(), BrokenCluster { name: cluster, server, error });
-                None
+        let (access, broken) = match access {
+            Some(Err(broken)) => {
+                tracing::warn!(secret = name, error = %broken, "the cluster's Secret cannot be used");
+                (None, Some(broken))
             }
-            usable => {
-                broken.remove(&name);
-                usable.and_then(Result::ok)
-            }
+            usable => (usable.and_then(Result::ok), None),
         };
-        drop(broken);
+        self.broken(&name, broken);
         self.cluster(&name, access);
+    }
+
+    /// Notes what is wrong with a cluster's Secret; those who wait for the cluster are to say so.
+    fn broken(&self, secret: &str, fault: Option<BrokenCluster>) {
+        let shared = &self.feed.0;
+        let changed = {
+            let mut all = shared.known.broken_clusters.lock();
+            let before = match fault.clone() {
+                Some(fault) => all.insert(secret.to_owned(), fault),
+                None => all.remove(secret),
+            };
+            before != fault
+        };
+        if changed && shared.synced.secrets.is_synced() {
+            self.feed.wake_all(|_| true, Level::Recent);
+        }
     }
 
     fn cluster(&self, secret: &str, access: Option<ClusterAccess>) {
@@ -273,7 +279,7 @@ impl Follower<Secret> for Names {
     fn deleted(&mut self, secret: Secret) {
         self.feed.0.known.secrets.lock().deleted(&secret);
         self.feed.0.known.forget_rules();
-        self.feed.0.known.broken_clusters.lock().remove(&secret.name_any());
+        self.broken(&secret.name_any(), None);
         self.cluster(&secret.name_any(), None);
     }
 }

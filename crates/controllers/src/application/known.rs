@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baton_api::application::Destination;
 use baton_api::names::{DEFAULT_PROJECT, IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
 use baton_api::{AppProject, Application};
-use baton_clusters::ClusterAccess;
+use baton_clusters::{BrokenCluster, ClusterAccess};
 use baton_source::{RepositorySecret, Trust};
 use baton_sync::project::{ProjectRules, ScopedCluster};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -69,14 +69,6 @@ struct RuleBook {
     rules: BTreeMap<String, Arc<ProjectRules>>,
     /// How often they were forgotten.
     edition: u64,
-}
-
-/// A cluster whose Secret cannot be used.
-pub(super) struct BrokenCluster {
-    pub(super) name: String,
-    pub(super) server: String,
-    /// Why.
-    pub(super) error: String,
 }
 
 /// What is known. Locks are held for moments, never across a wait.
@@ -193,13 +185,8 @@ impl Known {
 
     /// Why the Secret of the cluster that a destination means cannot be used, if that is so.
     pub(super) fn broken_cluster(&self, destination: &Destination) -> Option<String> {
-        let server = destination.server.trim_end_matches('/');
-        let means = |cluster: &&BrokenCluster| match destination.name.as_str() {
-            "" => cluster.server.trim_end_matches('/') == server,
-            name => cluster.name == name,
-        };
         let broken = self.broken_clusters.lock();
-        broken.values().find(means).map(|cluster| cluster.error.clone())
+        broken.values().find(|cluster| cluster.is_meant_by(destination)).map(ToString::to_string)
     }
 
     /// The Applications whose destination is this cluster, by server or by one of its names.

@@ -113,6 +113,8 @@ impl Reconciler {
         let spec = &application.spec;
         let project = self.known.project(normalize::project_of(spec));
         let cluster = self.clusters.resolve(&spec.destination);
+        // Who reads that there is no such cluster looks for its Secret, and finds it.
+        let cluster = cluster.map_err(|why| self.known.broken_cluster(&spec.destination).unwrap_or(why));
         let known = match &project {
             Some(Ok(rules)) => Project::Found(rules),
             Some(Err(why)) => Project::Failed(why),
@@ -315,7 +317,9 @@ impl Reconciler {
         for row in status.resources.iter_mut().filter(|row| !row.status.is_unset()) {
             row.status = SyncCode::Unknown;
         }
-        if !matches!(error, CompareError::Sources(_) | CompareError::Manifests(_)) {
+        // What the sources lack says nothing of how the cluster fares; but nothing was ever known of a new Application.
+        let of_sources = matches!(error, CompareError::Sources(_) | CompareError::Manifests(_));
+        if !of_sources || status.health.status.is_unset() {
             let unknown = HealthStatus { status: HealthCode::Unknown, ..HealthStatus::default() };
             status.health = transitioned(&application.status.health, unknown, now);
         }

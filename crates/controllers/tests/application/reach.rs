@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::faults::Fault;
-use crate::scene::{Scene, application, automated, conditions, config_map, project, sync, text};
+use crate::scene::{
+    Scene, application, automated, cluster_secret, conditions, config_map, project, sync, text,
+};
 
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_cluster_makes_only_its_own_applications_unknown() {
@@ -45,12 +47,31 @@ async fn an_unknown_destination_is_said_in_argo_cds_words() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_broken_cluster_secret_is_named_beside_what_is_wrong_with_it() {
+    let scene = Scene::new().await;
+    let mut wanted = application("web", "web", "east");
+    wanted["spec"]["destination"] = json!({"name": "north", "namespace": "demo"});
+    scene.apply(wanted).await;
+    scene.until("web", |application| sync(application) == "Unknown").await;
+    let mut secret = cluster_secret("north");
+    secret["stringData"]["config"] = json!(r#"{"bearerToken": ["hunter2"]}"#);
+    scene.apply(secret).await;
+    let told = scene.until("web", |application| conditions(application)[0].contains("cluster-north")).await;
+    let wrong = "cluster Secret \"cluster-north\": config is not the JSON that is expected";
+    assert!(conditions(&told)[0].starts_with(&format!("InvalidSpecError: {wrong}")), "{told:#?}");
+    assert!(!told.to_string().contains("hunter2"), "{told:#?}");
+    scene.apply(cluster_secret("north")).await;
+    scene.until("web", |application| !conditions(application)[0].contains("cluster-north")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_source_that_gives_nothing_is_said_and_heals_with_the_next_commit() {
     let scene = Scene::new().await;
     scene.apply(automated(application("web", "web", "east"))).await;
     let told = scene.until("web", |application| sync(application) == "Unknown").await;
     let wanted = "ComparisonError: Failed to load target state: ";
     assert!(conditions(&told)[0].starts_with(wanted), "{told:#?}");
+    assert_eq!(text(&told, "/status/health/status"), "Unknown", "of a new Application nothing is known");
     scene.commit(&[("web/a.yaml", &config_map("a", "colour", "blue", ""))]);
     let settled = scene.settled("web").await;
     assert_eq!(conditions(&settled), [] as [String; 0]);
