@@ -9,13 +9,20 @@ use clap::Args;
 /// `--repo` and `--allow-local-repos`.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RepositoryArguments {
-    /// Read this repository from a directory: what is committed there, or the files themselves where it is no git
-    /// repository. May be repeated.
-    #[arg(long = "repo", value_name = "URL=PATH")]
-    pub(crate) repo: Vec<Mapping>,
+    #[command(flatten)]
+    pub(crate) mapped: MappedRepositories,
     /// Allow repoURLs that name a path on this machine (file:// and plain paths).
     #[arg(long)]
     pub(crate) allow_local_repos: bool,
+}
+
+/// `--repo`.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct MappedRepositories {
+    /// Read this repository from a directory: what is committed there, or the files themselves where it is no git
+    /// repository. May be repeated.
+    #[arg(long = "repo", value_name = "URL=PATH")]
+    repo: Vec<Mapping>,
 }
 
 /// A repository URL and the directory that stands for it.
@@ -46,14 +53,21 @@ impl FromStr for Mapping {
 impl RepositoryArguments {
     /// How repositories are read, with their copies kept under `cache`.
     pub(crate) fn settings(&self, cache: PathBuf) -> baton_source::Settings {
+        self.mapped.settings(cache, self.allow_local_repos)
+    }
+}
+
+impl MappedRepositories {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.repo.is_empty()
+    }
+
+    /// How repositories are read, with their copies kept under `cache`; `allow_local` says whether repoURLs may name
+    /// paths on this machine.
+    pub(crate) fn settings(&self, cache: PathBuf, allow_local: bool) -> baton_source::Settings {
         let local: BTreeMap<String, PathBuf> =
             self.repo.iter().map(|mapping| (mapping.url.clone(), mapping.path.clone())).collect();
-        baton_source::Settings {
-            cache_dir: cache,
-            local,
-            allow_local: self.allow_local_repos,
-            ..baton_source::Settings::default()
-        }
+        baton_source::Settings { cache_dir: cache, local, allow_local, ..baton_source::Settings::default() }
     }
 }
 

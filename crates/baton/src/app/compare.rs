@@ -13,7 +13,7 @@ use super::desk::Desk;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::print;
-use crate::repositories::RepositoryArguments;
+use crate::repositories::MappedRepositories;
 use crate::terminal;
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Manifests {
     #[arg(long = "revision", value_name = "REVISION")]
     revisions: Vec<String>,
     #[command(flatten)]
-    repositories: RepositoryArguments,
+    repositories: MappedRepositories,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,7 +82,7 @@ pub(crate) struct Diff {
     #[arg(long = "revision", value_name = "REVISION")]
     revisions: Vec<String>,
     #[command(flatten)]
-    repositories: RepositoryArguments,
+    repositories: MappedRepositories,
 }
 
 impl Diff {

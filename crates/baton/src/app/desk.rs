@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::typed;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::repositories::RepositoryArguments;
+use crate::repositories::MappedRepositories;
 
 /// An Application and its surroundings.
 pub(super) struct Desk {
@@ -109,16 +109,13 @@ impl Desk {
     /// What git describes, at these revisions or those the Application names.
     pub(super) async fn rendered(
         &self,
-        repositories: &RepositoryArguments,
+        repositories: &MappedRepositories,
         revisions: &[String],
     ) -> Result<Arc<Rendered>, Failure> {
         let cache = tempfile::tempdir()
             .map_err(|error| Failure::failed(format!("cannot make a temporary directory: {error}")))?;
-        let settings = baton_source::Settings {
-            // The command reads what its user can read anyway.
-            allow_local: true,
-            ..repositories.settings(cache.path().join("repositories"))
-        };
+        // The command reads what its user can read anyway.
+        let settings = repositories.settings(cache.path().join("repositories"), true);
         let manifests = Manifests::new(Repositories::new(settings), baton_manifests::Settings::default());
         let spec = &self.application.spec;
         let version = self.cluster.version();

@@ -36,7 +36,7 @@ impl Offline {
         kinds(&generators).into_iter().all(|kind| match kind {
             "list" => true,
             "clusters" => !self.clusters.is_empty(),
-            "git" => !self.repositories.repo.is_empty(),
+            "git" => !self.repositories.mapped.is_empty(),
             _ => false,
         })
     }

@@ -23,7 +23,7 @@ use crate::controller::Flags;
 use crate::failure::Failure;
 use crate::lock::Lock;
 use crate::machinery::Controllers;
-use crate::repositories::RepositoryArguments;
+use crate::repositories::MappedRepositories;
 use crate::shutdown::Shutdown;
 use crate::{http, machinery, terminal};
 use fleet::{Member, MemberArgument};
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME,LABEL=VALUE…")]
     cluster: Vec<MemberArgument>,
     #[command(flatten)]
-    repositories: RepositoryArguments,
+    repositories: MappedRepositories,
     /// Run the programs that Secrets of other clusters name for their credentials (execProviderConfig).
     #[arg(long)]
     allow_cluster_exec: bool,
@@ -154,10 +154,8 @@ fn controllers(
 ) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
     let settings = Flags::default().settings(NAMESPACE)?;
     // This is the owner's own machine: paths on it may be named by any Application.
-    let repositories = Repositories::new(baton_source::Settings {
-        allow_local: true,
-        ..arguments.repositories.settings(arguments.data_dir.join("repositories"))
-    });
+    let cache = arguments.data_dir.join("repositories");
+    let repositories = Repositories::new(arguments.repositories.settings(cache, true));
     let generators = machinery::generators(&settings, repositories.clone())?;
     let client = kube::Client::new(control.service(), NAMESPACE);
     let workers = settings.webhook_parallelism;
