@@ -113,10 +113,7 @@ pub(crate) fn or(text: String, otherwise: &str) -> String {
 
 /// Asks before something is deleted. Without a terminal to ask on it is an error.
 pub(crate) fn confirmed(question: &[String]) -> Result<bool, Failure> {
-    use std::io::IsTerminal as _;
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("deleting asks first, and there is no terminal to ask on: add --yes"));
-    }
+    can_ask()?;
     for line in question {
         crate::terminal::remark(line);
     }
@@ -126,4 +123,13 @@ pub(crate) fn confirmed(question: &[String]) -> Result<bool, Failure> {
         .read_line(&mut answer)
         .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Whether there is a person to ask.
+pub(crate) fn can_ask() -> Result<(), Failure> {
+    use std::io::IsTerminal as _;
+    match std::io::stdin().is_terminal() {
+        true => Ok(()),
+        false => Err(Failure::usage("deleting asks first, and there is no terminal to ask on: add --yes")),
+    }
 }

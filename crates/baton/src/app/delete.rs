@@ -1,18 +1,26 @@
 //! `delete`: an Application, and what it deployed.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use baton_api::Application;
 use baton_api::names::finalizer::{RESOURCES, RESOURCES_BACKGROUND, RESOURCES_FOREGROUND};
+use baton_sync::deletion;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::desk::Desk;
 use super::follow::{self, Ended};
 use super::operate::{duration, overdue};
 use super::typed;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::{Objects, confirmed, text};
+use crate::objects::{Objects, can_ask, confirmed, text};
 use crate::print;
+
+/// How long a cluster may take to tell what would go.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 #[command(
@@ -53,6 +61,44 @@ enum Policy {
     Background,
 }
 
+/// What becomes of an Application's resources.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    /// All of them stay.
+    Stay(usize),
+    /// These go and these are kept.
+    Known { go: usize, kept: usize },
+    /// Of so many nobody could see which are kept.
+    Unseen(usize),
+}
+
+impl Fate {
+    fn judged(application: &Application, live: &[Arc<Value>]) -> Fate {
+        let kept = live.iter().filter(|live| deletion::kept(application, live).is_some()).count();
+        Fate::Known { go: live.len() - kept, kept }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: &usize| if *count == 1 { "" } else { "s" };
+        match self {
+            Fate::Stay(count) => write!(f, "{count} resource{} will stay", plural(count)),
+            Fate::Known { go, kept: 0 } => write!(f, "{go} resource{} will go with it", plural(go)),
+            Fate::Known { go, kept } => write!(
+                f,
+                "{go} resource{} will go with it, {kept} will be kept (Delete=false and the like)",
+                plural(go)
+            ),
+            Fate::Unseen(count) => write!(
+                f,
+                "up to {count} resource{} will go with it; its cluster could not be asked which are kept",
+                plural(count)
+            ),
+        }
+    }
+}
+
 impl Delete {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         if !self.cascade && self.propagation_policy.is_some() {
@@ -61,15 +107,15 @@ impl Delete {
             ));
         }
         let applications = self.connection.applications().await?;
-        let mut question = Vec::new();
+        let mut found = Vec::new();
         for name in &self.names {
-            let application = typed(&applications.get(name).await?)?;
-            let count = application.status.resources.len();
-            let fate = if self.cascade { "go with it" } else { "stay" };
-            question.push(format!("{name}: {count} resources {fate}"));
+            found.push(typed(&applications.get(name).await?)?);
         }
-        if !self.yes && !confirmed(&question)? {
-            return Err(Failure::waiting("nothing was deleted"));
+        if !self.yes {
+            can_ask()?;
+            if !confirmed(&self.question(&found).await)? {
+                return Err(Failure::waiting("nothing was deleted"));
+            }
         }
         for name in &self.names {
             self.request(&applications, name).await?;
@@ -78,6 +124,27 @@ impl Delete {
             self.follow(name).await?;
         }
         Ok(())
+    }
+
+    /// What becomes of the resources, one line for each Application.
+    async fn question(&self, found: &[Application]) -> Vec<String> {
+        let mut lines = Vec::with_capacity(found.len());
+        for (name, application) in self.names.iter().zip(found) {
+            let fate = match self.cascade {
+                false => Fate::Stay(application.status.resources.len()),
+                true => match tokio::time::timeout(PATIENCE, self.live(name)).await {
+                    Ok(Ok(live)) => Fate::judged(application, &live),
+                    // The question must not depend on a cluster that is perhaps the reason for it.
+                    _ => Fate::Unseen(application.status.resources.len()),
+                },
+            };
+            lines.push(format!("{name}: {fate}"));
+        }
+        lines
+    }
+
+    async fn live(&self, name: &str) -> Result<Vec<Arc<Value>>, Failure> {
+        Desk::open(&self.connection, name).await?.live().await
     }
 
     /// Sets the finalizers that say what becomes of the resources, and deletes the object.
@@ -138,5 +205,30 @@ impl Delete {
                 Err(Failure::failed(format!("interrupted; the deletion of {name} goes on")))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_does_not_count_as_going() {
+        let object = |kind: &str, name: &str, annotations: Value| {
+            Arc::new(json!({"apiVersion": "v1", "kind": kind,
+                "metadata": {"name": name, "namespace": "shop", "annotations": annotations}}))
+        };
+        let mut live = vec![
+            object("ConfigMap", "plain", json!({})),
+            object("ConfigMap", "guarded", json!({"argocd.argoproj.io/sync-options": "Delete=confirm"})),
+        ];
+        let web: Application =
+            serde_json::from_value(json!({"metadata": {"name": "web"}})).expect("an Application");
+        assert_eq!(Fate::judged(&web, &live).to_string(), "2 resources will go with it");
+        live.push(object("ConfigMap", "kept", json!({"argocd.argoproj.io/sync-options": "Delete=false"})));
+        live.push(object("ConfigMap", "charted", json!({"helm.sh/resource-policy": "keep"})));
+        let told = Fate::judged(&web, &live).to_string();
+        assert_eq!(told, "2 resources will go with it, 2 will be kept (Delete=false and the like)");
+        assert_eq!(Fate::Stay(1).to_string(), "1 resource will stay");
     }
 }
