@@ -120,7 +120,7 @@ impl Get {
         };
         let application = typed(&object)?;
         match self.output {
-            None => print::out(&view::described(&application, true)),
+            None => print::out(&view::described(&application, false)),
             Some(Shape::Tree) => tree(&self.connection, &self.name).await,
             Some(shape) => show(vec![(object, application)], shape.form(), true),
         }
@@ -208,7 +208,8 @@ impl Resources {
                 }
                 Ok(())
             }
-            None | Some(Form::Wide) => print::out(&view::resources(&application)),
+            None => print::out(&view::resources(&application, false)),
+            Some(Form::Wide) => print::out(&view::resources(&application, true)),
         }
     }
 }

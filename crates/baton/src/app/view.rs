@@ -46,14 +46,14 @@ fn row(application: &Application, wide: bool) -> Vec<String> {
     row
 }
 
-/// The whole of an Application, for one person who asks about it.
-pub(super) fn described(application: &Application, namespace_shown: bool) -> String {
+/// The whole of an Application, for one person who asks about it; `wide` with what is seldom asked for.
+pub(super) fn described(application: &Application, wide: bool) -> String {
     let status = &application.status;
     let metadata = &application.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();
-    let full = match (&metadata.namespace, namespace_shown) {
-        (Some(namespace), true) => format!("{namespace}/{name}"),
-        _ => name.to_owned(),
+    let full = match &metadata.namespace {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
     };
     let mut lines = vec![
         ("Name", full),
@@ -73,6 +73,9 @@ pub(super) fn described(application: &Application, namespace_shown: bool) -> Str
     if let Some(state) = &status.operation_state {
         lines.push(("Operation", with_note(state.phase.as_str(), &state.message)));
     }
+    if wide {
+        lines.extend(details(application));
+    }
     for condition in &status.conditions {
         lines.push(("Condition", format!("{}: {}", condition.kind, condition.message)));
     }
@@ -82,7 +85,7 @@ pub(super) fn described(application: &Application, namespace_shown: bool) -> Str
     }
     if !status.resources.is_empty() {
         text.push('\n');
-        text.push_str(&resources(application));
+        text.push_str(&resources(application, wide));
     }
     if let Some(waiting) = waiting(application) {
         text.push_str(&format!("\nNeeds approval (baton app confirm-deletion {name}): {waiting}\n"));
@@ -90,8 +93,29 @@ pub(super) fn described(application: &Application, namespace_shown: bool) -> Str
     text
 }
 
-/// The resources of an Application, with what the last sync said of each.
-pub(super) fn resources(application: &Application) -> String {
+/// What is told of an Application where there is room for it.
+fn details(application: &Application) -> Vec<(&'static str, String)> {
+    let status = &application.status;
+    let revisions = match status.sync.revisions.as_slice() {
+        [] => status.sync.revision.clone(),
+        several => several.join(","),
+    };
+    let mut lines = vec![("Revision", dash(&revisions)), ("Compared", moment(status.reconciled_at.as_ref()))];
+    if let Some(state) = &status.operation_state {
+        let by = &state.operation.initiated_by;
+        lines.push(("Started", moment(state.started_at.as_ref())));
+        lines.push(("Finished", moment(state.finished_at.as_ref())));
+        lines.push(("By", if by.automated { "auto-sync".to_owned() } else { dash(&by.username) }));
+    }
+    let finalizers = application.metadata.finalizers.as_deref().unwrap_or_default();
+    lines.push(("Finalizers", dash(&finalizers.join(", "))));
+    lines.extend(status.summary.images.iter().map(|image| ("Image", image.clone())));
+    lines
+}
+
+/// The resources of an Application, with what the last sync said of each; `wide` with their waves and versions, and
+/// why they are as healthy as they are.
+pub(super) fn resources(application: &Application, wide: bool) -> String {
     let results = application
         .status
         .operation_state
@@ -104,7 +128,7 @@ pub(super) fn resources(application: &Application) -> String {
         .iter()
         .map(|resource| {
             let result = results.iter().find(|result| same(result, resource));
-            vec![
+            let mut row = vec![
                 resource.group.clone(),
                 resource.kind.clone(),
                 resource.namespace.clone(),
@@ -113,10 +137,20 @@ pub(super) fn resources(application: &Application) -> String {
                 dash(resource.health.as_ref().map_or("", |health| health.status.as_str())),
                 marks(resource),
                 result.map_or_else(String::new, |result| result.message.replace('\n', " ")),
-            ]
+            ];
+            if wide {
+                let (_, why) = health(resource.health.as_ref());
+                let why = why.replace('\n', " ");
+                row.extend([resource.version.clone(), resource.sync_wave.to_string(), why]);
+            }
+            row
         })
         .collect();
-    print::table(&["GROUP", "KIND", "NAMESPACE", "NAME", "SYNC", "HEALTH", "NOTE", "LAST SYNC"], &rows)
+    let mut headings = vec!["GROUP", "KIND", "NAMESPACE", "NAME", "SYNC", "HEALTH", "NOTE", "LAST SYNC"];
+    if wide {
+        headings.extend(["VERSION", "WAVE", "MESSAGE"]);
+    }
+    print::table(&headings, &rows)
 }
 
 fn same(result: &ResourceResult, resource: &ResourceStatus) -> bool {
@@ -132,7 +166,8 @@ pub(super) fn marks(resource: &ResourceStatus) -> String {
     if resource.hook {
         marks.push("hook");
     }
-    if resource.requires_pruning {
+    // Hooks are no part of what git describes, so their absence there means nothing.
+    if resource.requires_pruning && !resource.hook {
         marks.push("to be pruned");
     }
     if resource.requires_deletion_approval {
@@ -146,10 +181,16 @@ pub(super) fn unapproved(application: &Application) -> Vec<&ResourceStatus> {
     application.status.resources.iter().filter(|resource| resource.requires_deletion_approval).collect()
 }
 
-/// What waits for a person's word before it is deleted, in words; none where nothing does.
+/// What waits for a person's word before it is deleted, in words; none where nothing does. What a sync yet to come will
+/// ask for does not wait: there is nothing to approve.
 ///
 /// Objects of other Applications, as in a namespace that goes, have no row here; the condition names them.
 pub(super) fn waiting(application: &Application) -> Option<String> {
+    let state = application.status.operation_state.as_ref();
+    let operating = application.operation.is_some() && state.is_some_and(|state| !state.phase.is_completed());
+    if !operating && application.metadata.deletion_timestamp.is_none() {
+        return None;
+    }
     let rows: Vec<String> = unapproved(application).into_iter().map(resource_name).collect();
     if !rows.is_empty() {
         return Some(rows.join(", "));
@@ -341,4 +382,67 @@ fn moment(time: Option<&Time>) -> String {
 
 fn dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn application(change: impl FnOnce(&mut Value)) -> Application {
+        let mut object = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "web", "namespace": "argocd"},
+            "spec": {"project": "default", "destination": {"name": "east", "namespace": "shop"}},
+            "status": {
+                "sync": {"status": "OutOfSync", "revision": "v1"},
+                "resources": [{
+                    "version": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "precious", "syncWave": 7,
+                    "requiresPruning": true, "requiresDeletionApproval": true,
+                    "health": {"status": "Degraded", "message": "out of sorts"},
+                }],
+            },
+        });
+        change(&mut object);
+        serde_json::from_value(object).expect("an Application")
+    }
+
+    #[test]
+    fn a_person_is_asked_only_while_something_waits() {
+        let hint = "confirm-deletion web): ConfigMap shop/precious";
+        let state = |phase: &str| json!({"phase": phase, "operation": {"sync": {}}, "startedAt": "2026-01-01T00:00:00Z"});
+        let running = application(|object| {
+            object["operation"] = json!({"sync": {}});
+            object["status"]["operationState"] = state("Running");
+        });
+        let going = application(|object| {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        });
+        for waits in [running, going] {
+            assert!(described(&waits, false).contains(hint));
+        }
+        let ended = application(|object| object["status"]["operationState"] = state("Succeeded"));
+        for idle in [application(|_| {}), ended] {
+            let shown = described(&idle, false);
+            assert!(!shown.contains(hint), "{shown}");
+            assert!(shown.contains("to be pruned, needs approval"), "the mark stays: {shown}");
+        }
+    }
+
+    #[test]
+    fn wide_tells_more() {
+        let web = application(|object| {
+            object["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+        });
+        let (narrow, wide) = (described(&web, false), described(&web, true));
+        for more in ["Revision:", "Finalizers:", "WAVE", "out of sorts"] {
+            assert!(wide.contains(more) && !narrow.contains(more), "{more}: {wide}");
+        }
+    }
+
+    #[test]
+    fn a_hook_is_not_to_be_pruned() {
+        let row = |hook| ResourceStatus { hook, requires_pruning: true, ..ResourceStatus::default() };
+        assert_eq!((marks(&row(true)), marks(&row(false))), ("hook".to_owned(), "to be pruned".to_owned()));
+    }
 }
