@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_api::Application;
 use baton_api::application::{Backoff, Info, RetryStrategy};
-use baton_api::application_status::OperationPhase;
+use baton_api::application_status::{OperationPhase, SyncCode};
 use baton_api::operation::{
     Operation, OperationInitiator, SyncOperation, SyncStrategy, SyncStrategyApply, SyncStrategyHook,
 };
@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::follow::{self, Ended};
-use super::selector::ResourceSelector;
+use super::selector::{self, ResourceSelector};
 use super::{actor, show, typed, view};
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -121,8 +121,30 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 impl Sync {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        self.check_resources().await?;
         start(&self.connection, &self.name, |application| self.operation(application)).await?;
         self.watching.watch(&self.connection, &self.name).await
+    }
+
+    /// A sync of resources that are not there would succeed and have done nothing.
+    async fn check_resources(&self) -> Result<(), Failure> {
+        // Of another revision than the one compared nobody knows yet what it holds.
+        if self.resources.is_empty() || !self.revisions.is_empty() {
+            return Ok(());
+        }
+        let mut application = typed(&self.connection.applications().await?.get(&self.name).await?)?;
+        if application.metadata.deletion_timestamp.is_some() || application.operation.is_some() {
+            return Ok(());
+        }
+        if selector::found(&self.resources, &application.status.resources).is_err() {
+            // It may have come with a commit that was not compared yet.
+            application = typed(&follow::refreshed(&self.connection, &self.name, "normal").await?)?;
+        }
+        // What could not be compared the sync itself complains about.
+        if application.status.sync.status == SyncCode::Unknown {
+            return Ok(());
+        }
+        selector::found(&self.resources, &application.status.resources).map_err(Failure::usage)
     }
 
     fn operation(&self, application: &Application) -> Result<Operation, Failure> {

@@ -106,6 +106,24 @@ fn what_leaves_git_is_pruned_only_when_asked() {
 }
 
 #[test]
+fn a_sync_of_a_resource_that_is_not_there_says_what_is() {
+    let stage = Stage::start();
+    stage.commit(&[("web/a.yaml", &config_map("plain", "blue", &[]))]);
+    stage.create("web", "web", &["--sync-option", "CreateNamespace=true"]);
+    let wrong = stage.baton(&["app", "sync", "web", "--resource", ":ConfigMap:plane", "--timeout", "60s"]);
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("no resource :ConfigMap:plane; there is: :ConfigMap:web/plain"),
+        "{wrong:?}"
+    );
+    assert!(stage.application("web").get("operation").is_none(), "nothing was begun");
+    // One that came with a commit that nobody compared yet is found.
+    stage.commit(&[("web/b.yaml", &config_map("late", "blue", &[]))]);
+    stage.ok(&["app", "sync", "web", "--resource", ":ConfigMap:late", "--timeout", "60s"]);
+    stage.kubectl("dev", &["get", "configmap", "late", "-n", "web"]);
+}
+
+#[test]
 fn waves_wait_for_health_and_a_job_runs_before_all() {
     let stage = Stage::start();
     let wave = |number| [("argocd.argoproj.io/sync-wave", number)];
