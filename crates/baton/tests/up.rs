@@ -269,6 +269,40 @@ async fn a_fleet_killed_at_any_point_of_its_start_starts_again() {
 
 // === a fleet under test ===
 
+#[tokio::test]
+async fn programs_that_cluster_secrets_name_are_not_run_unless_allowed() {
+    let home = home();
+    let fleet = Fleet::start(home.path(), &["--clusters", "1"]).await;
+    let control = fleet.control().await;
+    let trace = home.path().join("was-run");
+    let program = json!({"command": "touch", "args": [trace.to_str().expect("UTF-8")], "apiVersion": "client.authentication.k8s.io/v1"});
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "elsewhere", "namespace": "argocd", "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+        "stringData": {"name": "elsewhere", "server": "https://127.0.0.1:1",
+            "config": json!({"execProviderConfig": program}).to_string()},
+    });
+    let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+    secrets(&control).create(&PostParams::default(), &secret).await.expect("a Secret");
+    let application = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "web", "namespace": "argocd"},
+        "spec": {"project": "default", "source": {"repoURL": "/nowhere", "path": "web"},
+            "destination": {"name": "elsewhere", "namespace": "web"}},
+    });
+    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Application");
+    let api: Api<DynamicObject> = Api::namespaced_with(control, "argocd", &ApiResource::from_gvk(&kind));
+    let application: DynamicObject = serde_json::from_value(application).expect("an Application");
+    api.create(&PostParams::default(), &application).await.expect("an Application");
+    let told = eventually("it is said why the cluster is not reached", async || {
+        let web = api.get("web").await.ok()?;
+        let message = web.data.pointer("/status/conditions/0/message")?.as_str()?.to_owned();
+        message.contains("execProviderConfig").then_some(message)
+    })
+    .await;
+    assert!(told.contains("\"touch\"") && told.contains("--allow-cluster-exec"), "{told}");
+    assert!(!trace.exists(), "the program was run");
+}
+
 /// A `baton up` that is ready.
 struct Fleet {
     running: Running,

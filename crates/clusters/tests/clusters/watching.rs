@@ -264,6 +264,28 @@ async fn a_kind_that_comes_to_be_is_served_and_watched() {
     until("its objects are", || cluster.managed("shop").is_empty()).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_a_kind_that_somebody_removed_nothing_is_there_to_be_read() {
+    let world = World::new(&["east"]);
+    let member = world.member("east");
+    let cluster = world.cluster("east");
+    member.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", toy_definition()).await;
+    let toy = json!({"apiVersion": "example.com/v1", "kind": "Toy", "metadata": {"name": "t", "namespace": "default"}});
+    member.create("/apis/example.com/v1/namespaces/default/toys", toy).await;
+    cluster.ready(&kinds(&[("example.com/v1", "Toy")])).await.expect("a kind");
+    until("the kind is known", || cluster.kind("example.com/v1", "Toy").expect("known").is_some()).await;
+    let key = key("example.com", "Toy", "default", "t");
+    let fetched = async || cluster.fetch("example.com/v1", &key).await.expect("an answer");
+    assert!(fetched().await.is_some());
+    // While what is known lags behind, the API itself says that there is no such thing.
+    member.wire.set_lagging(true);
+    member.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.example.com").await;
+    assert!(fetched().await.is_none());
+    member.wire.set_lagging(false);
+    until("the kind is gone", || cluster.kind("example.com/v1", "Toy").expect("known").is_none()).await;
+    assert!(fetched().await.is_none());
+}
+
 pub(crate) fn toy_definition() -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "toys.example.com"},

@@ -367,3 +367,27 @@ fn a_wait_for_approval_is_no_wait_for_health() {
     assert_eq!(approvals(&world.pass()), ["old"]);
     assert_eq!(world.named("old").map(|live| live.name().to_owned()).as_deref(), Some("old"));
 }
+
+#[test]
+fn a_binding_of_another_role_is_made_anew_only_with_approval() {
+    let binding = |role: &str| {
+        let mut binding = object("RoleBinding", "binding");
+        binding["roleRef"] = json!({"kind": "Role", "name": role});
+        binding
+    };
+    let confirmed = |role: &str| with_options(binding(role), "Prune=confirm");
+    let mut plain = World::new(vec![binding("writer")]).with_live(binding("reader"));
+    assert_eq!(plain.drive(), succeeded("all tasks run"), "nobody asked to be asked");
+
+    let mut world = World::new(vec![confirmed("writer")])
+        .with_live(confirmed("reader"))
+        .with_live(object("ConfigMap", "plain"));
+    let before = world.named("binding").expect("it is there").uid().to_owned();
+    let pass = world.drive();
+    assert_eq!(approvals(&pass), ["binding"]);
+    assert_eq!(world.named("binding").expect("it stays").uid(), before);
+    world.approve();
+    assert_eq!(world.drive(), succeeded("all tasks run"));
+    let after = world.named("binding").expect("made anew");
+    assert_eq!((after["roleRef"]["name"].as_str(), after.uid() == before), (Some("writer"), false));
+}

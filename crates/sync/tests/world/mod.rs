@@ -467,9 +467,11 @@ impl World {
         let mut merged = Value::clone(&live);
         merge(&mut merged, &apply.object);
         let changes = merged != *live;
+        // What a binding binds cannot be changed; another is made without being asked for.
+        let rebound = key.kind == "RoleBinding" && merged["roleRef"] != live["roleRef"];
         let recreate = (changes && self.immutable.contains(&key.name)) || (apply.replace && apply.force);
-        if recreate {
-            if !apply.force {
+        if recreate || rebound {
+            if !apply.force && !rebound {
                 return Outcome::Failed { message: "field is immutable".to_owned() };
             }
             if apply.guarded {
