@@ -56,6 +56,8 @@ fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
         (&["up", "--cluster", "in-cluster"], "choose another"),
         (&["up", "--listen", "nowhere"], "--listen"),
         (&["up", "extra"], "extra"),
+        // Local repositories are always read there, so there is nothing to allow.
+        (&["up", "--allow-local-repos"], "--allow-local-repos"),
         (&["apiserver", "--listen", "127.0.0.1:99999"], "--listen"),
         (&["apiserver", "--ready-delay", "soon"], "expected a duration"),
         (&["apiserver", "--ready-delay=-1s"], "must not be negative"),

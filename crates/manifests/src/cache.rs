@@ -67,12 +67,7 @@ impl Cache {
     }
 
     /// The part of a key: remembered (unless `anew`), or from whoever renders it at this moment, or rendered now.
-    pub(crate) async fn part(
-        &self,
-        key: Key,
-        anew: bool,
-        render: impl Future<Output = Outcome>,
-    ) -> Outcome {
+    pub(crate) async fn part(&self, key: Key, anew: bool, render: impl Future<Output = Outcome>) -> Outcome {
         if !anew && let Some(part) = self.get(&key) {
             return Ok(part);
         }

@@ -124,6 +124,31 @@ fn a_sync_of_a_resource_that_is_not_there_says_what_is() {
 }
 
 #[test]
+fn a_broken_cluster_secret_is_named_by_who_needs_it() {
+    let stage = Stage::start();
+    stage.commit(&[("web/a.yaml", &config_map("plain", "blue", &[]))]);
+    let secret = "apiVersion: v1
+kind: Secret
+metadata:
+  name: cluster-north
+  namespace: argocd
+  labels: {argocd.argoproj.io/secret-type: cluster}
+stringData: {name: north, server: 'https://north.example.com', config: '{\"bearerToken\": [\"hunter2\"]}'}
+";
+    stage.apply_to_control(secret);
+    stage.create_on("north", "web", "web", &[]);
+    let tree = stage.baton(&["app", "get", "web", "-o", "tree"]);
+    assert_eq!(tree.code, Some(3), "{tree:?}");
+    assert!(tree.stderr.contains("cluster Secret \"cluster-north\": config is not"), "{tree:?}");
+    assert!(!tree.stderr.contains("hunter2"), "{tree:?}");
+    stage.until("the controller says so too", || {
+        stage.ok(&["app", "get", "web"]).contains("cluster Secret \"cluster-north\"")
+    });
+    let shown = stage.ok(&["app", "get", "web"]);
+    assert!(shown.lines().any(|line| line.starts_with("Health:") && line.ends_with("Unknown")), "{shown}");
+}
+
+#[test]
 fn waves_wait_for_health_and_a_job_runs_before_all() {
     let stage = Stage::start();
     let wave = |number| [("argocd.argoproj.io/sync-wave", number)];

@@ -137,6 +137,15 @@ spec:
         kubectl(self.home.path(), &kubeconfig, arguments)
     }
 
+    /// Applies a manifest to the control plane.
+    #[track_caller]
+    pub(crate) fn apply_to_control(&self, manifest: &str) {
+        let file = self.home.path().join("manifest.yaml");
+        fs::write(&file, manifest).expect("a file");
+        let kubeconfig = self.home.path().join("up/kubeconfig");
+        kubectl(self.home.path(), &kubeconfig, &["apply", "-f", file.to_str().expect("UTF-8")]);
+    }
+
     #[track_caller]
     pub(crate) fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;

@@ -216,3 +216,26 @@ pub(super) fn sooner(a: Option<Duration>, b: Option<Duration>) -> Option<Duratio
 pub(super) fn until(then: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(then.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_somebody_was_faster_with_is_nothing_to_worry_about() {
+        let refused = |code: u16, reason: &str| ApiError::Refused {
+            code,
+            reason: reason.to_owned(),
+            message: String::new(),
+        };
+        assert!(PassError::Write(refused(409, "Conflict")).is_overtaken());
+        for worth_telling in [
+            PassError::Write(refused(409, "AlreadyExists")),
+            PassError::Write(refused(403, "Forbidden")),
+            PassError::Write(ApiError::NoAnswer(String::new())),
+            PassError::Read(refused(409, "Conflict")),
+        ] {
+            assert!(!worth_telling.is_overtaken(), "{worth_telling:?}");
+        }
+    }
+}

@@ -81,7 +81,10 @@ async fn the_same_commit_is_rendered_once() {
     let elsewhere = world.ask(&sources, |request| request.namespace = "test").await.expect("rendered");
     assert!(Arc::ptr_eq(&anew.objects[0], &elsewhere.objects[0]), "plain files are held once for a fleet");
     let part = [source(json!({"path": ".", "directory": {"exclude": "a.yaml"}}))];
-    assert!(world.render(&part).await.expect("rendered").objects.is_empty(), "other options are another matter");
+    assert!(
+        world.render(&part).await.expect("rendered").objects.is_empty(),
+        "other options are another matter"
+    );
 }
 
 #[tokio::test]
