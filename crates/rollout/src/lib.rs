@@ -6,6 +6,8 @@
 //! to do next; it never acts.
 
 pub mod blocker;
+pub mod deletion;
+pub mod fuse;
 pub mod head;
 pub mod live;
 pub mod machine;
