@@ -144,6 +144,19 @@ pub mod baton {
     pub const HEAL: &str = "baton.dev/heal";
     /// On an ApplicationSet: the share of Applications that may vanish without approval.
     pub const DELETION_FUSE: &str = "baton.dev/deletion-fuse";
+    /// On an ApplicationSet: approves the deletion of exactly the Applications whose fingerprint it is.
+    pub const DELETION_APPROVED: &str = "baton.dev/deletion-approved";
+    /// On an ApplicationSet: `true` holds its rollout.
+    pub const PAUSED: &str = "baton.dev/paused";
+    /// On an ApplicationSet: ends the run; a text that was not there before asks anew.
+    pub const ABORT: &str = "baton.dev/abort";
+    /// On an ApplicationSet: tries again what failed, as `<nonce>` or `<nonce>/<Application>,…`; a text that was not
+    /// there before asks anew.
+    pub const RETRY: &str = "baton.dev/retry";
+    /// On an ApplicationSet: Applications that count as done at a pin, as `<Application>=<pin hash>,…`.
+    pub const SKIP: &str = "baton.dev/skip";
+    /// On an ApplicationSet: `Finish` ends a run before a newer one begins, `Restart` does not.
+    pub const SUPERSEDE: &str = "baton.dev/supersede";
     /// On an Application: label that names its set.
     pub const SET_LABEL: &str = "baton.dev/application-set";
     /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.

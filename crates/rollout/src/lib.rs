@@ -7,10 +7,13 @@
 
 pub mod blocker;
 pub mod deletion;
+pub mod explain;
 pub mod fuse;
 pub mod head;
 pub mod live;
 pub mod machine;
 pub mod pin;
+pub mod plan;
+pub mod shift;
 pub mod stamp;
 pub mod steps;

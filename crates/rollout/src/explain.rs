@@ -1,0 +1,546 @@
+//! Why nothing happens: how a rollout stands and what it waits for first, from what a set's status says.
+//!
+//! The status is a view that may lag, and beside another controller it may lack `rollout`. Then the standing is told
+//! from `applicationStatus`, which every controller of ordered rollouts writes.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_api::application_set::{ApplicationSetApplicationStatus, ProgressiveSyncCode};
+use baton_api::names::baton::PAUSED;
+use baton_api::rollout_status::{
+    Blocker, DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Serialize;
+
+use crate::blocker::Reason;
+use crate::head::{Done, Head, Intent};
+use crate::pin::Fingerprint;
+use crate::plan;
+use crate::steps::Steps;
+
+/// How a rollout stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// How far it is.
+    pub state: String,
+    /// In words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Number of the run; 0 where nobody counts them.
+    pub run: i64,
+    /// The open step, counted from 1; 0 before the first.
+    pub step: i64,
+    /// How often it was begun anew.
+    pub restarts: i64,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// Whether the status is older than the set.
+    pub outdated: bool,
+    /// The steps, in order.
+    pub steps: Vec<StepStanding>,
+    /// What it waits for first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Obstacle>,
+    /// Everything it waits for, the first first.
+    pub obstacles: Vec<Obstacle>,
+    /// The Applications, by step and name; those in no step last.
+    pub applications: Vec<ApplicationStanding>,
+    /// Ordered deletion under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<DeletionStanding>,
+    /// What revisions were resolved to.
+    pub revisions: Vec<Resolved>,
+}
+
+/// How a step stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepStanding {
+    /// Its number, counted from 1; -1 for Applications in no step.
+    pub step: i64,
+    /// How far it is.
+    pub state: String,
+    /// How many Applications it holds.
+    pub total: i64,
+    /// How many are done.
+    pub done: i64,
+    /// How many are under way.
+    pub updating: i64,
+    /// How many have failed.
+    pub failed: i64,
+    /// How many may be under way at once; absent is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<i64>,
+    /// When it opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened_at: Option<Timestamp>,
+    /// When it was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// Until when it must stay healthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_until: Option<Timestamp>,
+}
+
+/// How an Application stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationStanding {
+    /// Its name.
+    pub name: String,
+    /// Its step, counted from 1; -1 where no step holds it.
+    pub step: i64,
+    /// How far it is, in Argo CD's words.
+    pub status: String,
+    /// In words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The revisions it is to have.
+    pub target_revisions: Vec<String>,
+    /// What it waits for first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Obstacle>,
+    /// What the head of the rollout records of it, where it could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
+}
+
+/// Something that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Obstacle {
+    /// In one word.
+    pub reason: String,
+    /// The Application, step or window it is about.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// In words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// What ends the wait.
+    pub unblocks: String,
+    /// When it is looked at again without an event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_look: Option<Timestamp>,
+    /// How many objects wait for the same reason.
+    pub count: i64,
+}
+
+/// What the head of a rollout records of an Application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// Hash of what it is to be.
+    pub pin: String,
+    /// How many writes were made to it.
+    pub writes: u64,
+    /// What the last write of this run is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<&'static str>,
+    /// Whether it holds one of its step's slots.
+    pub slot: bool,
+    /// How it came to be done in this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<&'static str>,
+}
+
+/// How a deletion stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionStanding {
+    /// `AllAtOnce`, `Reverse` or `Custom`.
+    pub order: String,
+    /// The step being deleted, counted from 1 in the order of deletion.
+    pub step: i64,
+    /// How many steps there are.
+    pub total_steps: i64,
+    /// How many Applications are left.
+    pub remaining: i64,
+    /// Applications being deleted now.
+    pub deleting: Vec<String>,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// Whether the set itself goes.
+    pub of_the_set: bool,
+    /// What it waits for, the first first.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// What a revision was resolved to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resolved {
+    /// URL of the repository.
+    #[serde(rename = "repoURL")]
+    pub repo: String,
+    /// The revision asked for.
+    pub target_revision: String,
+    /// What it is.
+    pub revision: String,
+}
+
+/// How it goes on, for whoever waits for the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// There is nothing left to do.
+    Done,
+    /// It goes on by itself.
+    Underway,
+    /// A person must do something first.
+    WaitsForPerson,
+    /// It failed, or was ended by a person.
+    Failed,
+}
+
+/// Tells how the rollout of a set stands. `head` and the UIDs of Applications add what the head records of each.
+pub fn standing(set: &ApplicationSet, head: Option<&Head>, uids: &BTreeMap<String, String>) -> Standing {
+    let status = &set.status;
+    let mut standing = match &status.rollout {
+        Some(rollout) => told(set, rollout),
+        None => derived(set),
+    };
+    paused(set, head, &mut standing);
+    standing.deletion = deletion(set);
+    let applications: Vec<ApplicationStanding> =
+        status.application_status.iter().map(|entry| application(entry, &standing)).collect();
+    standing.applications = applications;
+    // Applications in no step stand last.
+    standing.applications.sort_by_key(|one| (one.step as u64, one.name.clone()));
+    if let Some(head) = head {
+        for application in &mut standing.applications {
+            let row = uids.get(&application.name).and_then(|uid| head.row(Fingerprint::of([uid])));
+            application.record = row.map(|row| Record {
+                pin: row.pin.to_string(),
+                writes: row.n,
+                last: row.intent.map(intent),
+                slot: row.slot,
+                done: row.done.map(done),
+            });
+        }
+    }
+    standing.first = first(&standing);
+    standing
+}
+
+fn told(set: &ApplicationSet, rollout: &RolloutStatus) -> Standing {
+    let mut steps: Vec<StepStanding> = rollout.steps.iter().map(step).collect();
+    steps.sort_by_key(|step| step.step as u64);
+    let generation = set.metadata.generation.unwrap_or_default();
+    Standing {
+        state: rollout.state.as_str().to_owned(),
+        message: rollout.message.clone(),
+        run: rollout.run,
+        step: rollout.step,
+        restarts: rollout.restarts,
+        started_at: time(rollout.started_at.as_ref()),
+        finished_at: time(rollout.finished_at.as_ref()),
+        outdated: rollout.observed_generation != 0 && rollout.observed_generation < generation,
+        steps,
+        first: None,
+        obstacles: rollout.blockers.iter().map(Obstacle::of).collect(),
+        applications: Vec::new(),
+        deletion: None,
+        revisions: rollout
+            .revisions
+            .iter()
+            .map(|one| Resolved {
+                repo: one.repo_url.clone(),
+                target_revision: one.target_revision.clone(),
+                revision: one.revision.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// What `applicationStatus` alone gives away.
+fn derived(set: &ApplicationSet) -> Standing {
+    let entries = &set.status.application_status;
+    let (steps, _) = Steps::read(plan::rolling_steps(set.spec.strategy.as_ref()).unwrap_or_default());
+    let mut found: Vec<StepStanding> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let number = at as i64 + 1;
+        let of_step = || entries.iter().filter(move |entry| step_of(entry) == number);
+        let total = of_step().count();
+        let done = of_step().filter(|entry| entry.status == ProgressiveSyncCode::Healthy).count();
+        let waiting = of_step().filter(|entry| entry.status == ProgressiveSyncCode::Waiting).count();
+        let open = found.iter().all(|earlier: &StepStanding| earlier.done == earlier.total);
+        found.push(StepStanding {
+            step: number,
+            state: match (done == total, open) {
+                (true, true) => StepState::Complete,
+                (false, true) => StepState::Open,
+                (_, false) => StepState::Waiting,
+            }
+            .as_str()
+            .to_owned(),
+            total: total as i64,
+            done: done as i64,
+            updating: (total - done - waiting) as i64,
+            failed: 0,
+            at_once: step.max_update.map(|share| share.of(total) as i64),
+            opened_at: None,
+            completed_at: None,
+            wait_until: None,
+        });
+    }
+    let open = found.iter().find(|step| step.done < step.total);
+    let state = match (entries.is_empty(), open) {
+        (true, _) => RolloutState::Idle,
+        (false, None) => RolloutState::Complete,
+        (false, Some(_)) => RolloutState::Progressing,
+    };
+    Standing {
+        state: state.as_str().to_owned(),
+        message: String::new(),
+        run: 0,
+        step: open.map_or(0, |step| step.step),
+        restarts: 0,
+        started_at: None,
+        finished_at: None,
+        outdated: false,
+        steps: found,
+        first: None,
+        obstacles: Vec::new(),
+        applications: Vec::new(),
+        deletion: None,
+        revisions: Vec::new(),
+    }
+}
+
+/// A pause counts from the moment it is asked for, before any status tells of it.
+fn paused(set: &ApplicationSet, head: Option<&Head>, standing: &mut Standing) {
+    let asked =
+        set.metadata.annotations.as_ref().and_then(|all| all.get(PAUSED)).is_some_and(|v| v == "true");
+    let ended =
+        [RolloutState::Complete, RolloutState::Aborted].iter().any(|end| standing.state == end.as_str());
+    if !(asked || head.is_some_and(|head| head.run.paused)) || ended {
+        return;
+    }
+    standing.state = RolloutState::Paused.as_str().to_owned();
+    if !standing.obstacles.iter().any(|obstacle| obstacle.reason == Reason::Paused.as_str()) {
+        let message = "a person holds the rollout".to_owned();
+        standing.obstacles.insert(0, Obstacle::new(Reason::Paused, String::new(), message));
+    }
+}
+
+fn deletion(set: &ApplicationSet) -> Option<DeletionStanding> {
+    let going = set.metadata.deletion_timestamp.as_ref();
+    let status = set.status.rollout.as_ref().and_then(|rollout| rollout.deletion.as_ref());
+    let order =
+        set.spec.strategy.as_ref().map(|strategy| strategy.deletion_order.clone()).unwrap_or_default();
+    let unknown =
+        DeletionStatus { order, remaining: set.status.resources_count, ..DeletionStatus::default() };
+    let status = match (status, going) {
+        (Some(status), _) => status,
+        (None, Some(_)) => &unknown,
+        (None, None) => return None,
+    };
+    Some(DeletionStanding {
+        order: if status.order.is_empty() { "AllAtOnce".to_owned() } else { status.order.clone() },
+        step: status.step,
+        total_steps: status.total_steps,
+        remaining: status.remaining,
+        deleting: status.deleting.clone(),
+        started_at: time(status.started_at.as_ref()).or_else(|| time(going)),
+        of_the_set: going.is_some(),
+        obstacles: status.blockers.iter().map(Obstacle::of).collect(),
+    })
+}
+
+fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> ApplicationStanding {
+    let since = time(entry.last_transition_time.as_ref());
+    let named = run.obstacles.iter().find(|obstacle| obstacle.is_about(&entry.application));
+    let first = match (&entry.status, named) {
+        (_, Some(named)) => Some(named.clone()),
+        (ProgressiveSyncCode::Healthy, None) => None,
+        _ => Some(Obstacle { since, ..guessed(entry, run) }),
+    };
+    ApplicationStanding {
+        name: entry.application.clone(),
+        step: step_of(entry),
+        status: entry.status.as_str().to_owned(),
+        message: entry.message.clone(),
+        since,
+        target_revisions: entry.target_revisions.clone(),
+        first,
+        record: None,
+    }
+}
+
+/// What an Application waits for that no blocker names: its step, a slot, or its own sync.
+fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle {
+    let own = || entry.application.clone();
+    let number = step_of(entry);
+    let Some(step) = run.steps.iter().find(|step| step.step == number && number > 0) else {
+        let message = "no step holds it: only a person syncs it".to_owned();
+        return Obstacle::new(Reason::HoldStep, own(), message);
+    };
+    for (state, reason) in [(RolloutState::Paused, Reason::Paused), (RolloutState::Aborted, Reason::Aborted)]
+    {
+        if run.state == state.as_str() && entry.status == ProgressiveSyncCode::Waiting {
+            return Obstacle::new(reason, String::new(), run.message.clone());
+        }
+    }
+    if step.state == StepState::Waiting.as_str() {
+        let earlier =
+            run.steps.iter().find(|step| step.step > 0 && step.state != StepState::Complete.as_str());
+        let (object, message) = match earlier.filter(|earlier| earlier.step < number) {
+            Some(earlier) => (
+                format!("step {}", earlier.step),
+                format!("step {} is not done: {} of {}", earlier.step, earlier.done, earlier.total),
+            ),
+            None => (format!("step {number}"), "its step is not open yet".to_owned()),
+        };
+        return Obstacle::new(Reason::WaitingForStep, object, message);
+    }
+    if entry.status == ProgressiveSyncCode::Waiting {
+        match step.at_once {
+            Some(0) => {
+                let message = format!("step {number} is held: people sync its Applications");
+                return Obstacle::new(Reason::HoldStep, format!("step {number}"), message);
+            }
+            Some(limit) if step.updating >= limit => {
+                let message = format!("{} of {limit} that may be under way are", step.updating);
+                return Obstacle::new(Reason::WaitingForSlot, format!("step {number}"), message);
+            }
+            _ => {}
+        }
+    }
+    Obstacle::new(Reason::Progressing, own(), entry.message.clone())
+}
+
+/// The first named, or else what the first Application that is not done waits for.
+fn first(standing: &Standing) -> Option<Obstacle> {
+    let of_deletion = standing.deletion.iter().flat_map(|deletion| &deletion.obstacles);
+    let undone = standing.applications.iter().filter(|one| one.step > 0).find_map(|one| one.first.as_ref());
+    standing.obstacles.iter().chain(of_deletion).next().or(undone).cloned()
+}
+
+fn step(step: &StepStatus) -> StepStanding {
+    StepStanding {
+        step: step.step,
+        state: step.state.as_str().to_owned(),
+        total: step.total,
+        done: step.done,
+        updating: step.updating,
+        failed: step.failed,
+        at_once: step.max_update,
+        opened_at: time(step.opened_at.as_ref()),
+        completed_at: time(step.completed_at.as_ref()),
+        wait_until: time(step.wait_until.as_ref()),
+    }
+}
+
+fn step_of(entry: &ApplicationSetApplicationStatus) -> i64 {
+    entry.step.parse().unwrap_or(-1)
+}
+
+fn time(time: Option<&Time>) -> Option<Timestamp> {
+    time.map(|time| time.0)
+}
+
+fn intent(intent: Intent) -> &'static str {
+    match intent {
+        Intent::Arm => "automatic sync off",
+        Intent::Refresh => "comparison asked for",
+        Intent::HardRefresh => "comparison past every cache asked for",
+        Intent::Spec => "specification written",
+        Intent::Start => "sync started",
+        Intent::Heal => "drift healed",
+        Intent::Terminate => "operation ended",
+        Intent::Fence => "older writes fenced off",
+    }
+}
+
+fn done(done: Done) -> &'static str {
+    match done {
+        Done::Synced => "synced by this run",
+        Done::Unchanged => "unchanged",
+        Done::Override => "synced by somebody else",
+        Done::Skipped => "skipped by a person",
+        Done::Tolerated => "failed, which the step allows",
+    }
+}
+
+// === impl Obstacle ===
+
+impl Obstacle {
+    fn new(reason: Reason, object: String, message: String) -> Obstacle {
+        Obstacle {
+            reason: reason.as_str().to_owned(),
+            object,
+            message,
+            since: None,
+            unblocks: reason.remedy().to_owned(),
+            next_look: None,
+            count: 1,
+        }
+    }
+
+    fn of(blocker: &Blocker) -> Obstacle {
+        Obstacle {
+            reason: blocker.reason.clone(),
+            object: blocker.object.clone(),
+            message: blocker.message.clone(),
+            since: time(blocker.since.as_ref()),
+            unblocks: blocker.remedy.clone(),
+            next_look: time(blocker.next_check_at.as_ref()),
+            count: blocker.count.max(1),
+        }
+    }
+
+    fn is_about(&self, application: &str) -> bool {
+        self.object.rsplit('/').next().is_some_and(|name| name == application)
+    }
+
+    /// Whether only a person can end the wait.
+    pub fn waits_for_person(&self) -> bool {
+        const OF_PEOPLE: [Reason; 4] =
+            [Reason::Paused, Reason::ApprovalRequired, Reason::HoldStep, Reason::DeletionFuse];
+        OF_PEOPLE.iter().any(|reason| reason.as_str() == self.reason)
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    /// How it goes on.
+    pub fn outlook(&self) -> Outlook {
+        let is = |state: RolloutState| self.state == state.as_str();
+        let person = self.first.as_ref().is_some_and(Obstacle::waits_for_person);
+        if self.outdated && !is(RolloutState::Paused) {
+            Outlook::Underway
+        } else if self.deletion.is_some() {
+            if person { Outlook::WaitsForPerson } else { Outlook::Underway }
+        } else if is(RolloutState::Failed) || is(RolloutState::Aborted) {
+            Outlook::Failed
+        } else if is(RolloutState::Paused) || (person && !is(RolloutState::Complete)) {
+            Outlook::WaitsForPerson
+        } else if is(RolloutState::Complete) || is(RolloutState::Idle) {
+            Outlook::Done
+        } else {
+            Outlook::Underway
+        }
+    }
+
+    /// How many Applications of steps are done, of how many.
+    pub fn counts(&self) -> (i64, i64) {
+        let steps = || self.steps.iter().filter(|step| step.step > 0);
+        (steps().map(|step| step.done).sum(), steps().map(|step| step.total).sum())
+    }
+}

@@ -1,0 +1,525 @@
+//! Who goes when: what an edit of a set would do, told before anybody does it.
+//!
+//! A plan is made from what is wanted and what is there, without a controller. It shows the order that the rollout
+//! keeps; how long each Application takes, and whether it succeeds, no plan knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_api::strategy::{DeletionOrder, MatchOperator, RolloutStep, Strategy, StrategyType};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::Serialize;
+
+use crate::steps::{Issue, Steps};
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct Proposal<'a> {
+    /// The order that is asked for.
+    pub strategy: Option<&'a Strategy>,
+    /// The Applications that are wanted.
+    pub wanted: &'a [Candidate],
+    /// The Applications that are there; none where nothing is known of them.
+    pub present: Option<&'a [Present]>,
+    /// Whether the set's policy lets Applications be deleted.
+    pub may_delete: bool,
+    /// Says why so many of so many may not be deleted without approval.
+    pub fuse: &'a dyn Fn(usize, usize) -> Option<String>,
+}
+
+/// An Application that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its labels, which choose its step.
+    pub labels: BTreeMap<String, String>,
+    /// What becomes of it.
+    pub change: Change,
+}
+
+/// An Application that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// Its name.
+    pub name: String,
+    /// Its labels, which choose its step when it goes.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What becomes of an Application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Change {
+    /// Nothing is known of what is there: it is shown where it goes if it changes.
+    Assumed,
+    /// It is created.
+    New,
+    /// Its specification changes.
+    Spec {
+        /// The fields, as dotted paths.
+        fields: Vec<String>,
+    },
+    /// Another revision of its sources is to be synced.
+    Revision {
+        /// The revisions it has, one per source.
+        from: Vec<String>,
+        /// The revisions it is to have.
+        to: Vec<String>,
+    },
+    /// Only its metadata changes, which is written at once and needs no sync.
+    Metadata {
+        /// The fields, as dotted paths.
+        fields: Vec<String>,
+    },
+    /// It is as it should be.
+    Unchanged,
+}
+
+/// Who goes when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// `AllAtOnce` or `RollingSync`.
+    pub strategy: &'static str,
+    /// The steps, in order; none where all go at once.
+    pub steps: Vec<StepPlan>,
+    /// The Applications: by step, batch and name, those in no step last.
+    pub applications: Vec<ApplicationPlan>,
+    /// What is deleted, and how.
+    pub deletion: DeletionPlan,
+    /// What is wrong with the steps, or surprising.
+    pub issues: Vec<String>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepPlan {
+    /// Its number, counted from 1.
+    pub step: usize,
+    /// Which labels it asks for.
+    pub selects: String,
+    /// What `maxUpdate` states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_update: Option<String>,
+    /// How many may be under way at once; absent is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
+    /// Whether people sync it by hand.
+    pub held: bool,
+    /// How long it must stay healthy before the next opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_duration: Option<String>,
+    /// How long an Application may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress_deadline: Option<String>,
+    /// How many failures do not stop it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_failures: Option<String>,
+    /// How many Applications it holds.
+    pub total: usize,
+    /// How many of them change.
+    pub changing: usize,
+    /// In how many batches those go.
+    pub batches: usize,
+}
+
+/// Where one Application goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationPlan {
+    /// Its name.
+    pub name: String,
+    /// Its step, counted from 1; -1 where no step holds it, absent where all go at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<i64>,
+    /// Its batch in this change, counted from 1; absent where it does not change, or people sync it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// Its batch in a change of every Application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_of_all: Option<usize>,
+    /// Later steps that match too, and do not get it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_matches: Vec<usize>,
+    /// What becomes of it.
+    pub change: Change,
+    /// When and why, in words.
+    pub why: String,
+}
+
+/// What is deleted, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionPlan {
+    /// `AllAtOnce`, `Reverse` or `Custom`, or the word that is none of them.
+    pub order: String,
+    /// Why nothing can be deleted, where the order cannot be followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// How many Applications no generator asks for any more.
+    pub leaving: usize,
+    /// Of how many that are there.
+    pub total: usize,
+    /// The same in percent, rounded up.
+    pub percent: usize,
+    /// Whether they stay, since the set's policy lets none be deleted.
+    pub kept: bool,
+    /// Why a person must approve first, where one must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuse: Option<String>,
+    /// The Applications that leave, in the order in which they go.
+    pub stages: Vec<Stage>,
+    /// The order in which all would go if the set itself were deleted.
+    pub teardown: Vec<Stage>,
+}
+
+/// Applications that go before the next ones do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stage {
+    /// The step they are in, counted from 1 as it is written; -1 where no step holds them, absent where there is no
+    /// order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<i64>,
+    /// How many go at once; absent is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
+    /// Their names.
+    pub applications: Vec<String>,
+}
+
+/// Makes a plan.
+pub fn plan(proposal: &Proposal<'_>) -> Plan {
+    let strategy = proposal.strategy;
+    let rolling = rolling_steps(strategy);
+    let (steps, found) = Steps::read(rolling.unwrap_or_default());
+    let mut issues: Vec<String> = found.iter().map(told).collect();
+    if rolling.is_some_and(<[_]>::is_empty) {
+        issues
+            .push("RollingSync has no steps: nothing is created, changed or deleted until it has".to_owned());
+    }
+    let mut wanted: Vec<&Candidate> = proposal.wanted.iter().collect();
+    wanted.sort_by(|a, b| a.name.cmp(&b.name));
+    let (steps, applications) = match rolling {
+        Some(written) => in_steps(&steps, written, &wanted, &mut issues),
+        None => (Vec::new(), wanted.iter().map(|candidate| at_once(candidate)).collect()),
+    };
+    Plan {
+        strategy: if rolling.is_some() { "RollingSync" } else { "AllAtOnce" },
+        steps,
+        applications,
+        deletion: deletions(proposal, &wanted),
+        issues,
+    }
+}
+
+/// The steps as they are written, where the set goes by steps.
+pub fn rolling_steps(strategy: Option<&Strategy>) -> Option<&[RolloutStep]> {
+    let strategy = strategy.filter(|strategy| strategy.kind == StrategyType::RollingSync)?;
+    strategy.rolling_sync.as_ref().map(|rolling| &rolling.steps[..])
+}
+
+fn at_once(candidate: &Candidate) -> ApplicationPlan {
+    ApplicationPlan {
+        name: candidate.name.clone(),
+        step: None,
+        batch: candidate.change.syncs().then_some(1),
+        batch_of_all: Some(1),
+        also_matches: Vec::new(),
+        change: candidate.change.clone(),
+        why: candidate.change.to_string(),
+    }
+}
+
+fn in_steps(
+    steps: &Steps,
+    written: &[RolloutStep],
+    wanted: &[&Candidate],
+    issues: &mut Vec<String>,
+) -> (Vec<StepPlan>, Vec<ApplicationPlan>) {
+    let mut members: Vec<Vec<(&Candidate, Vec<usize>)>> = vec![Vec::new(); steps.len()];
+    let mut unmatched = Vec::new();
+    for candidate in wanted {
+        let mut places = steps.places(&candidate.labels);
+        match places.is_empty() {
+            true => unmatched.push(*candidate),
+            false => {
+                let first = places.remove(0);
+                members[first].push((candidate, places));
+            }
+        }
+    }
+    let mut plans = Vec::with_capacity(steps.len());
+    let mut all = Vec::with_capacity(wanted.len());
+    for (at, (step, members)) in steps.iter().zip(&members).enumerate() {
+        let limit = step.max_update.map(|share| share.of(members.len()));
+        let held = step.is_held();
+        let batch = |place: usize| (!held).then(|| place / limit.unwrap_or(usize::MAX).max(1) + 1);
+        let first = all.len();
+        let mut going = 0;
+        for (place, (candidate, others)) in members.iter().enumerate() {
+            let syncs = candidate.change.syncs();
+            let mine = if syncs { batch(going) } else { None };
+            going += usize::from(syncs);
+            all.push(ApplicationPlan {
+                name: candidate.name.clone(),
+                step: Some(at as i64 + 1),
+                batch: mine,
+                batch_of_all: batch(place),
+                also_matches: others.iter().map(|other| other + 1).collect(),
+                change: candidate.change.clone(),
+                why: why(candidate, held),
+            });
+        }
+        // Those that go stand before those that stay as they are.
+        all[first..].sort_by_key(|one| (!one.change.syncs(), one.batch));
+        let text = |limit: &Option<IntOrString>| limit.as_ref().map(written_share);
+        let duration = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        plans.push(StepPlan {
+            step: at + 1,
+            selects: selects(&written[at]),
+            max_update: text(&written[at].max_update),
+            at_once: limit,
+            held,
+            wait_duration: duration(&written[at].wait_duration),
+            progress_deadline: duration(&written[at].progress_deadline),
+            max_failures: text(&written[at].max_failures),
+            total: members.len(),
+            changing: going,
+            batches: if held { 0 } else { going.div_ceil(limit.unwrap_or(usize::MAX).max(1)) },
+        });
+    }
+    remarks(&plans, &members, &unmatched, issues);
+    all.extend(unmatched.iter().map(|candidate| ApplicationPlan {
+        step: Some(-1),
+        batch: None,
+        batch_of_all: None,
+        why: match candidate.change.syncs() {
+            true => format!("{}; in no step: written at once, synced by people", candidate.change),
+            false => format!("{}; in no step", candidate.change),
+        },
+        ..at_once(candidate)
+    }));
+    (plans, all)
+}
+
+fn why(candidate: &Candidate, held: bool) -> String {
+    let change = &candidate.change;
+    match (held, change.syncs()) {
+        (true, true) => format!("{change}; held: synced by people"),
+        _ => change.to_string(),
+    }
+}
+
+fn remarks(
+    plans: &[StepPlan],
+    members: &[Vec<(&Candidate, Vec<usize>)>],
+    unmatched: &[&Candidate],
+    issues: &mut Vec<String>,
+) {
+    for plan in plans {
+        if plan.total == 0 {
+            issues.push(format!("step {} holds no Application and is passed over", plan.step));
+        }
+        if plan.held && plan.total > 0 {
+            issues.push(format!(
+                "step {} is held (maxUpdate {}): people sync it, and later steps wait for them",
+                plan.step,
+                plan.max_update.as_deref().unwrap_or("0")
+            ));
+        }
+    }
+    for (at, members) in members.iter().enumerate() {
+        let shared: Vec<&str> = members
+            .iter()
+            .filter(|(_, others)| !others.is_empty())
+            .map(|(candidate, _)| candidate.name.as_str())
+            .collect();
+        let others: BTreeSet<usize> = members.iter().flat_map(|(_, others)| others).copied().collect();
+        if !shared.is_empty() {
+            issues.push(format!(
+                "{} in step {}, and step {} matches too: the first counts",
+                counted(&shared),
+                at + 1,
+                others.iter().map(|other| (other + 1).to_string()).collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    if !unmatched.is_empty() {
+        let names: Vec<&str> = unmatched.iter().map(|candidate| candidate.name.as_str()).collect();
+        issues.push(format!("{} in no step: only people sync what no step holds", counted(&names)));
+    }
+}
+
+fn counted(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => format!("{name} is"),
+        [a, b] => format!("{a} and {b} are"),
+        [first, rest @ ..] => format!("{first} and {} more are", rest.len()),
+    }
+}
+
+fn told(issue: &Issue) -> String {
+    match issue {
+        Issue::Operator { step, operator } => {
+            format!("step {}: {operator:?} is no operator of steps, which are In and NotIn", step + 1)
+        }
+        Issue::MaxUpdate { step, text } => {
+            format!("step {}: maxUpdate {text:?} is neither a number nor a percentage: 1 is used", step + 1)
+        }
+        Issue::Duration { step, field, text } => {
+            format!("step {}: {field} {text:?} is no duration and has no effect", step + 1)
+        }
+        Issue::MaxFailures { step, text } => format!(
+            "step {}: maxFailures {text:?} is neither a number nor a percentage and has no effect",
+            step + 1
+        ),
+    }
+}
+
+fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
+    let order = proposal.strategy.map_or(Ok(DeletionOrder::AllAtOnce), Strategy::deletion_order);
+    let steps = proposal.strategy.map_or(Ok(None), deletion_steps);
+    let (steps, problem) = match steps {
+        Ok(steps) => (steps, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let names: BTreeSet<&str> = wanted.iter().map(|candidate| candidate.name.as_str()).collect();
+    let present = proposal.present.unwrap_or_default();
+    let leaving: Vec<(&str, &BTreeMap<String, String>)> = present
+        .iter()
+        .filter(|one| !names.contains(one.name.as_str()))
+        .map(|one| (one.name.as_str(), &one.labels))
+        .collect();
+    let everyone = wanted.iter().map(|candidate| (candidate.name.as_str(), &candidate.labels)).collect();
+    let total = proposal.present.map_or(wanted.len(), <[_]>::len);
+    let goes = proposal.may_delete && problem.is_none();
+    DeletionPlan {
+        order: match order {
+            Ok(DeletionOrder::AllAtOnce) => "AllAtOnce".to_owned(),
+            Ok(DeletionOrder::Reverse) => "Reverse".to_owned(),
+            Ok(DeletionOrder::Custom) => "Custom".to_owned(),
+            Err(word) => word.to_owned(),
+        },
+        leaving: leaving.len(),
+        total,
+        percent: (leaving.len() * 100).div_ceil(total.max(1)),
+        kept: !proposal.may_delete && !leaving.is_empty(),
+        fuse: if goes && !leaving.is_empty() { (proposal.fuse)(leaving.len(), total) } else { None },
+        teardown: if problem.is_none() { stages(steps.as_deref(), everyone) } else { Vec::new() },
+        stages: if goes { stages(steps.as_deref(), leaving) } else { Vec::new() },
+        problem,
+    }
+}
+
+/// The steps of a deletion with the numbers they are written under, in the order of deletion; none where there is no
+/// order.
+fn deletion_steps(strategy: &Strategy) -> Result<Option<Vec<(i64, RolloutStep)>>, String> {
+    let numbered = |steps: &[RolloutStep]| -> Vec<(i64, RolloutStep)> { (1..).zip(steps.to_vec()).collect() };
+    match strategy.deletion_order() {
+        Ok(DeletionOrder::AllAtOnce) => Ok(None),
+        Ok(DeletionOrder::Reverse) => match rolling_steps(Some(strategy)) {
+            Some(steps) if !steps.is_empty() => Ok(Some(numbered(steps).into_iter().rev().collect())),
+            _ => Err("Reverse needs the steps of a RollingSync: nothing is deleted".to_owned()),
+        },
+        Ok(DeletionOrder::Custom) => match strategy.deletion_sync.as_ref().map(|custom| &custom.steps[..]) {
+            Some(steps) if !steps.is_empty() => Ok(Some(numbered(steps))),
+            _ => Err("Custom needs deletionSync.steps: nothing is deleted".to_owned()),
+        },
+        Err(word) => Err(format!("{word:?} is no deletion order: nothing is deleted")),
+    }
+}
+
+fn stages(
+    order: Option<&[(i64, RolloutStep)]>,
+    mut leaving: Vec<(&str, &BTreeMap<String, String>)>,
+) -> Vec<Stage> {
+    leaving.sort_by_key(|(name, _)| *name);
+    if leaving.is_empty() {
+        return Vec::new();
+    }
+    let names = |members: &[(&str, &BTreeMap<String, String>)]| -> Vec<String> {
+        members.iter().map(|(name, _)| (*name).to_owned()).collect()
+    };
+    let Some(order) = order else {
+        return vec![Stage { step: None, at_once: None, applications: names(&leaving) }];
+    };
+    // An Application belongs to the first step that matches as they are written, in whichever order they go.
+    let mut written = order.to_vec();
+    written.sort_by_key(|(number, _)| *number);
+    let (steps, _) = Steps::read(&written.iter().map(|(_, step)| step.clone()).collect::<Vec<_>>());
+    let place = |labels: &BTreeMap<String, String>| steps.place(labels).map_or(-1, |at| at as i64 + 1);
+    let mut stages = Vec::new();
+    for number in order.iter().map(|(number, _)| *number).chain([-1]) {
+        let members: Vec<_> = leaving.iter().filter(|(_, labels)| place(labels) == number).copied().collect();
+        if members.is_empty() {
+            continue;
+        }
+        let step = usize::try_from(number - 1).ok().and_then(|at| steps.get(at));
+        let stated = step.and_then(|step| step.max_update).map(|share| share.of(members.len()).max(1));
+        let at_once = Some(stated.unwrap_or(1));
+        stages.push(Stage { step: Some(number), at_once, applications: names(&members) });
+    }
+    stages
+}
+
+/// The labels a step asks for, as `kubectl` writes selectors.
+pub fn selects(step: &RolloutStep) -> String {
+    if step.match_expressions.is_empty() {
+        return "every Application".to_owned();
+    }
+    let one = |expression: &baton_api::strategy::MatchExpression| {
+        let key = &expression.key;
+        match (&expression.operator, &expression.values[..]) {
+            (MatchOperator::In, [value]) => format!("{key}={value}"),
+            (MatchOperator::NotIn, [value]) => format!("{key}!={value}"),
+            (MatchOperator::In, values) => format!("{key} in ({})", values.join(",")),
+            (MatchOperator::NotIn, values) => format!("{key} notin ({})", values.join(",")),
+            (other, values) => format!("{key} {} ({})", other.as_str(), values.join(",")),
+        }
+    };
+    step.match_expressions.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+fn written_share(share: &IntOrString) -> String {
+    match share {
+        IntOrString::Int(count) => count.to_string(),
+        IntOrString::String(text) => text.clone(),
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    /// Whether it goes through its step.
+    pub fn syncs(&self) -> bool {
+        !matches!(self, Change::Unchanged | Change::Metadata { .. })
+    }
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Change::Assumed => f.write_str("if it changes"),
+            Change::New => f.write_str("new"),
+            Change::Spec { fields } => write!(f, "spec: {}", fields.join(", ")),
+            Change::Revision { from, to } => {
+                let (from, to) = (from.join(", "), to.join(", "));
+                write!(f, "revision: {} → {to}", if from.is_empty() { "none" } else { &from })
+            }
+            Change::Metadata { fields } => write!(f, "{}, at once", fields.join(", ")),
+            Change::Unchanged => f.write_str("unchanged"),
+        }
+    }
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// How many Applications go through their step.
+    pub fn changing(&self) -> usize {
+        self.applications.iter().filter(|one| one.change.syncs()).count()
+    }
+}

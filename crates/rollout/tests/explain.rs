@@ -1,0 +1,163 @@
+//! How a rollout stands, told from a set's status, from Argo CD's part of it alone, and with the head.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_rollout::explain::{Outlook, Standing, standing};
+use baton_rollout::head::{Change, Done, Head, Row, Run};
+use baton_rollout::pin::Fingerprint;
+use serde_json::{Value, json};
+
+fn set(annotations: Value, status: Value) -> ApplicationSet {
+    serde_json::from_value(json!({
+        "metadata": {"name": "web", "namespace": "argocd", "generation": 3, "annotations": annotations},
+        "spec": {
+            "generators": [],
+            "template": {"metadata": {}, "spec": {"project": "default", "destination": {}}},
+            "strategy": {"type": "RollingSync", "rollingSync": {"steps": [
+                {"matchExpressions": [{"key": "env", "operator": "In", "values": ["dev"]}]},
+                {"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod"]}], "maxUpdate": 1},
+            ]}},
+        },
+        "status": status,
+    }))
+    .expect("a set")
+}
+
+fn entry(name: &str, step: &str, status: &str) -> Value {
+    json!({
+        "application": name, "step": step, "status": status, "message": format!("{name} is {status}"),
+        "targetRevisions": ["c0ffee"], "lastTransitionTime": "2026-11-15T12:00:00Z",
+    })
+}
+
+fn told(set: &ApplicationSet) -> Standing {
+    standing(set, None, &BTreeMap::new())
+}
+
+fn reasons(standing: &Standing) -> Vec<(&str, &str)> {
+    let mut all = Vec::new();
+    for application in &standing.applications {
+        let reason = application.first.as_ref().map_or("", |first| first.reason.as_str());
+        all.push((application.name.as_str(), reason));
+    }
+    all
+}
+
+#[test]
+fn without_a_view_of_the_run_the_steps_are_told_from_the_applications() {
+    let status = json!({"applicationStatus": [
+        entry("p2", "2", "Waiting"), entry("d1", "1", "Healthy"), entry("u", "-1", "Waiting"),
+        entry("p1", "2", "Progressing"), entry("d2", "1", "Healthy"),
+    ]});
+    let standing = told(&set(json!({}), status));
+    assert_eq!((standing.state.as_str(), standing.step, standing.counts()), ("Progressing", 2, (2, 4)));
+    let states: Vec<&str> = standing.steps.iter().map(|step| step.state.as_str()).collect();
+    assert_eq!(states, ["Complete", "Open"]);
+    assert_eq!(
+        reasons(&standing),
+        [("d1", ""), ("d2", ""), ("p1", "Progressing"), ("p2", "WaitingForSlot"), ("u", "HoldStep")]
+    );
+    let first = standing.first.as_ref().expect("something is waited for");
+    assert_eq!((first.object.as_str(), first.message.as_str()), ("p1", "p1 is Progressing"));
+    assert_eq!(standing.outlook(), Outlook::Underway);
+
+    let done = told(&set(json!({}), json!({"applicationStatus": [entry("d1", "1", "Healthy")]})));
+    assert_eq!((done.state.as_str(), done.outlook()), ("Complete", Outlook::Done));
+    assert_eq!(told(&set(json!({}), json!({}))).state, "Idle");
+}
+
+#[test]
+fn who_waits_for_a_step_is_told_which_and_how_far_it_is() {
+    let status = json!({"applicationStatus": [
+        entry("d1", "1", "Progressing"), entry("d2", "1", "Healthy"), entry("p1", "2", "Waiting"),
+    ]});
+    let standing = told(&set(json!({}), status));
+    let waits = standing.applications[2].first.as_ref().expect("it waits");
+    assert_eq!(
+        (waits.reason.as_str(), waits.object.as_str(), waits.message.as_str()),
+        ("WaitingForStep", "step 1", "step 1 is not done: 1 of 2")
+    );
+}
+
+#[test]
+fn a_named_blocker_is_first_and_goes_to_its_application() {
+    let status = json!({
+        "applicationStatus": [entry("d1", "1", "Progressing"), entry("p1", "2", "Waiting")],
+        "rollout": {
+            "run": 4, "state": "Progressing", "step": 1, "observedGeneration": 3, "restarts": 2,
+            "steps": [{"step": 1, "state": "Open", "total": 1, "updating": 1}, {"step": 2, "state": "Waiting", "total": 1}],
+            "blockers": [{
+                "reason": "SyncFailed", "object": "d1", "message": "one hook failed", "since": "2026-11-15T12:01:00Z",
+                "remedy": "a new commit", "nextCheckAt": "2026-11-15T12:05:00Z",
+            }],
+        },
+    });
+    let standing = told(&set(json!({}), status));
+    let first = standing.first.as_ref().expect("a blocker");
+    assert_eq!((first.reason.as_str(), first.unblocks.as_str()), ("SyncFailed", "a new commit"));
+    assert!(first.since.is_some() && first.next_look.is_some());
+    assert_eq!(standing.applications[0].first.as_ref(), Some(first));
+    assert_eq!((standing.run, standing.restarts, standing.outdated), (4, 2, false));
+}
+
+#[test]
+fn the_outlook_tells_the_end_from_a_wait_for_people() {
+    let rollout = |state: &str, reason: Option<&str>, seen: i64| {
+        let blockers: Vec<Value> =
+            reason.map(|reason| json!({"reason": reason, "object": "d1"})).into_iter().collect();
+        json!({"rollout": {"state": state, "observedGeneration": seen, "blockers": blockers}})
+    };
+    let paused = json!({"baton.dev/paused": "true"});
+    for (annotations, status, expected) in [
+        (json!({}), rollout("Complete", None, 3), Outlook::Done),
+        (json!({}), rollout("Complete", None, 2), Outlook::Underway),
+        (json!({}), rollout("Idle", None, 3), Outlook::Done),
+        (json!({}), rollout("Failed", Some("SyncFailed"), 3), Outlook::Failed),
+        (json!({}), rollout("Aborted", Some("Aborted"), 3), Outlook::Failed),
+        (json!({}), rollout("Progressing", Some("Progressing"), 3), Outlook::Underway),
+        (json!({}), rollout("Progressing", Some("ApprovalRequired"), 3), Outlook::WaitsForPerson),
+        (json!({}), rollout("Progressing", Some("HoldStep"), 3), Outlook::WaitsForPerson),
+        (json!({}), rollout("Progressing", Some("DeletionFuse"), 3), Outlook::WaitsForPerson),
+        (paused.clone(), rollout("Progressing", None, 3), Outlook::WaitsForPerson),
+        (paused, rollout("Complete", None, 3), Outlook::Done),
+    ] {
+        let set = set(annotations, status);
+        assert_eq!(told(&set).outlook(), expected, "{:?} {:?}", set.metadata.annotations, set.status.rollout);
+    }
+}
+
+#[test]
+fn a_deletion_is_told_though_no_status_tells_of_it() {
+    let mut going = set(json!({}), json!({"resourcesCount": 7}));
+    assert_eq!(told(&going).deletion, None);
+    going.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-11-15T12:00:00Z")).expect("a time");
+    let deletion = told(&going).deletion.expect("a deletion");
+    assert!(deletion.of_the_set);
+    assert_eq!((deletion.order.as_str(), deletion.remaining), ("AllAtOnce", 7));
+
+    let status = json!({"rollout": {"deletion": {
+        "order": "Reverse", "step": 1, "totalSteps": 2, "remaining": 3, "deleting": ["p1"],
+        "blockers": [{"reason": "DeletionFuse", "object": "web"}],
+    }}});
+    let standing = told(&set(json!({}), status));
+    assert_eq!(standing.first.as_ref().map(|first| first.reason.as_str()), Some("DeletionFuse"));
+    assert_eq!(standing.outlook(), Outlook::WaitsForPerson);
+}
+
+#[test]
+fn the_head_adds_what_it_records_and_a_pause_nobody_wrote_down_yet() {
+    let mut head = Head::default();
+    let id = Fingerprint::of(["uid-of-d1"]);
+    let row = Row { n: 3, slot: true, done: Some(Done::Override), ..Row::new(id, Fingerprint::of(["pin"])) };
+    let run = Run { paused: true, ..Run::default() };
+    head.apply(&Change { run: Some(run), rows: vec![row], anew: true, ..Change::default() });
+    let set = set(json!({}), json!({"applicationStatus": [entry("d1", "1", "Progressing")]}));
+    let uids = BTreeMap::from([("d1".to_owned(), "uid-of-d1".to_owned())]);
+    let standing = standing(&set, Some(&head), &uids);
+    assert_eq!(standing.state, "Paused");
+    let record = standing.applications[0].record.as_ref().expect("a record");
+    assert_eq!((record.writes, record.slot, record.done), (3, true, Some("synced by somebody else")));
+    assert_eq!(record.pin, Fingerprint::of(["pin"]).to_string());
+}
