@@ -1,0 +1,475 @@
+//! What one Application's newest version means for the run: whether it is done, what it waits for, what to write next.
+
+use baton_api::application_status::{HealthCode, SyncCode};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::blocker::Reason;
+use crate::head::{Done, Intent, Row};
+use crate::live::{Live, Operation};
+use crate::pin::{Fingerprint, Pin, Resolution};
+
+/// How long the Application controller is given to compare once more after an operation, before it is asked to.
+const GRACE: SignedDuration = SignedDuration::from_secs(2);
+/// How long a mismatch or an unknown state is borne before the Application controller is asked again.
+const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
+/// How long an Application controller may stay silent before that is called by its name.
+const SILENCE: SignedDuration = SignedDuration::from_secs(120);
+/// The first wait before drift is healed again; each further one is twice as long.
+const FIRST_HEAL_PAUSE: SignedDuration = SignedDuration::from_secs(2);
+const LONGEST_HEAL_PAUSE: SignedDuration = SignedDuration::from_secs(300);
+
+/// All that one judgement rests on.
+pub(super) struct Case<'a> {
+    pub(super) live: &'a Live,
+    pub(super) row: &'a Row,
+    pub(super) pin: &'a Pin,
+    pub(super) run: u64,
+    pub(super) set: &'a str,
+    /// Whether people sync its step by hand.
+    pub(super) held: bool,
+    /// Whether it is in a step at all.
+    pub(super) ordered: bool,
+    pub(super) self_heal: bool,
+    /// Whether a person said that it counts as done at this pin.
+    pub(super) skipped: bool,
+    /// Specification our own write came back with, if it was another; believed once.
+    pub(super) adopted: Option<Fingerprint>,
+    /// Whether the first version that showed our operation's success did not fit yet: then one that does came later.
+    pub(super) unfit_at_success: bool,
+    /// How often its drift was healed in this run, and when last.
+    pub(super) heals: (u32, Option<Timestamp>),
+    /// Since when the present outcome has lasted.
+    pub(super) since: Timestamp,
+    pub(super) now: Timestamp,
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is done, and nothing is wrong with it.
+    Done(Done),
+    /// It was done and is no longer; with what would mend it, if something does.
+    Regressed(Reason, String, Option<Ready>),
+    /// Something is to be written.
+    Ready(Ready),
+    /// An intended write has not been seen to land.
+    Unsettled,
+    /// It waits.
+    Wait(Wait),
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    /// Whether it counts as failed.
+    pub(super) failed: bool,
+    /// When to look again though nothing is seen.
+    pub(super) wake: Option<Timestamp>,
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ready {
+    pub(super) intent: Intent,
+    /// Why, in words.
+    pub(super) why: String,
+    /// Whether it is to be put off until then.
+    pub(super) not_before: Option<Timestamp>,
+}
+
+impl Ready {
+    fn now(intent: Intent, why: impl Into<String>) -> Ready {
+        Ready { intent, why: why.into(), not_before: None }
+    }
+
+    /// Whether it takes one of the step's slots.
+    pub(super) fn takes_slot(&self) -> bool {
+        matches!(self.intent, Intent::Start | Intent::Heal)
+    }
+}
+
+fn wait(reason: Reason, message: impl Into<String>) -> Outcome {
+    Outcome::Wait(Wait { reason, message: message.into(), failed: false, wake: None })
+}
+
+fn wait_until(reason: Reason, message: impl Into<String>, wake: Timestamp) -> Outcome {
+    Outcome::Wait(Wait { reason, message: message.into(), failed: false, wake: Some(wake) })
+}
+
+fn ready(intent: Intent, why: impl Into<String>) -> Outcome {
+    Outcome::Ready(Ready::now(intent, why))
+}
+
+impl Case<'_> {
+    pub(super) fn judge(&self) -> Outcome {
+        let live = self.live;
+        if live.terminating {
+            return wait(Reason::Leaving, "it is being deleted");
+        }
+        if let Some(done) = self.row.done {
+            return self.still(done);
+        }
+        if self.skipped {
+            return Outcome::Done(Done::Skipped);
+        }
+        if !self.is_settled() {
+            return Outcome::Unsettled;
+        }
+        if live.automatic {
+            return match live.is_busy() {
+                true => wait(Reason::Arming, "an operation must end before automatic sync is switched off"),
+                false => ready(Intent::Arm, "automatic sync is on"),
+            };
+        }
+        if let Some(outcome) = self.barrier() {
+            return outcome;
+        }
+        if live.is_busy() {
+            return self.under_way();
+        }
+        match self.has_spec() {
+            false => self.without_spec(),
+            true => self.with_spec(),
+        }
+    }
+
+    /// Whether the last intended write has landed, or never can.
+    pub(super) fn is_settled(&self) -> bool {
+        is_settled(self.row, self.live, self.set)
+    }
+
+    /// A done Application: is it still?
+    fn still(&self, done: Done) -> Outcome {
+        if matches!(done, Done::Skipped | Done::Tolerated) {
+            return Outcome::Done(done);
+        }
+        let live = self.live;
+        if live.automatic && !live.is_busy() && self.is_settled() {
+            return ready(Intent::Arm, "automatic sync was switched on");
+        }
+        let Some((reason, message)) = self.misfit() else { return Outcome::Done(done) };
+        let mend = match reason {
+            _ if live.is_busy() || !self.is_settled() => None,
+            Reason::OutOfSyncAfterSync => self.heal(),
+            _ => None,
+        };
+        Outcome::Regressed(reason, message, mend)
+    }
+
+    /// A comparison that was asked for and has not been made yet.
+    fn barrier(&self) -> Option<Outcome> {
+        let live = self.live;
+        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison);
+        let ours = live.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n);
+        if !asked || !ours || !(live.refresh || live.nonce.is_some()) {
+            return None;
+        }
+        // An Application controller that does not know the nonce leaves it: then what it compared must fit as well.
+        if !live.refresh && live.compared {
+            return None;
+        }
+        let silent = self.now.duration_since(self.since) > SILENCE;
+        Some(match silent {
+            true => {
+                wait(Reason::NoReport, "the application controller has not compared it as it was asked to")
+            }
+            false => wait_until(
+                Reason::WaitingForRefresh,
+                "the application controller has not compared it yet",
+                self.since.saturating_add(SILENCE).unwrap_or(self.now),
+            ),
+        })
+    }
+
+    fn under_way(&self) -> Outcome {
+        let live = self.live;
+        let Some(last) = live.last.as_ref().filter(|last| last.is_running()) else {
+            return wait(Reason::Progressing, "an operation waits to be begun");
+        };
+        if live.operation.is_none() {
+            return wait(Reason::OrphanedOperation, "an operation is said to run that nobody carries out");
+        }
+        let stale =
+            last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin != self.row.pin);
+        if stale && (last.retrying || last.awaits_approval) && !is_terminating(last) {
+            return ready(Intent::Terminate, "an operation of an earlier run would never end by itself");
+        }
+        if last.awaits_approval {
+            return wait(Reason::ApprovalRequired, last.message.to_string());
+        }
+        wait(Reason::Progressing, format!("an operation is under way: {}", last.message))
+    }
+
+    /// Whether its specification is the wanted one. Where the set's policy allows no update, any is.
+    fn has_spec(&self) -> bool {
+        let any = self.pin.spec == Fingerprint::default();
+        any || self.live.spec == self.pin.spec || self.adopted == Some(self.live.spec)
+    }
+
+    /// Whether the comparison that follows the switching off of automatic sync has not been made yet.
+    pub(super) fn is_arming(&self) -> bool {
+        self.row.intent == Some(Intent::Arm) && (!self.is_settled() || self.barrier().is_some())
+    }
+
+    /// It took longer than its step allows.
+    pub(super) fn late(&self, judged: Outcome) -> Outcome {
+        let what = match judged {
+            Outcome::Done(done) => return Outcome::Done(done),
+            Outcome::Wait(wait) => wait.message,
+            Outcome::Regressed(_, message, _) => message,
+            Outcome::Ready(ready) => ready.why,
+            Outcome::Unsettled => "it was not written".to_owned(),
+        };
+        let message = format!("it is not done within the step's progressDeadline: {what}");
+        Outcome::Wait(Wait { reason: Reason::SyncFailed, message, failed: true, wake: None })
+    }
+
+    fn without_spec(&self) -> Outcome {
+        let written = matches!(self.row.intent, Some(Intent::Start | Intent::Spec));
+        if written && self.adopted.is_some() {
+            return wait(
+                Reason::SpecRewritten,
+                "its specification comes back different from what was written",
+            );
+        }
+        if !self.ordered || self.held {
+            return ready(Intent::Spec, "its specification changes");
+        }
+        if let Some(reason) = &self.live.closed {
+            return wait(Reason::SyncWindow, reason.to_string());
+        }
+        let invalid = self.live.error.as_ref().is_some_and(|(kind, _)| &**kind == "InvalidSpecError");
+        match invalid {
+            // What made it invalid may be mended by the new specification; an operation would fail on the old error.
+            true => ready(Intent::Spec, "its specification was invalid"),
+            false => ready(Intent::Start, "its specification changes"),
+        }
+    }
+
+    fn with_spec(&self) -> Outcome {
+        let live = self.live;
+        if !self.ordered {
+            return match self.misfit() {
+                None => Outcome::Done(Done::Unchanged),
+                Some(_) => wait(Reason::HoldStep, "no step holds it: it is synced by hand"),
+            };
+        }
+        // A request to try again clears the intent: what was before then counts no more, unless it fits.
+        let own = live.last.as_ref().filter(|last| self.is_own(last));
+        match own.filter(|_| self.row.intent.is_some()) {
+            None if self.row.intent == Some(Intent::Start) => {
+                return ready(Intent::Start, "its operation was lost");
+            }
+            Some(last) if self.row.intent == Some(Intent::Start) && !self.is_newest(last) => {
+                return ready(Intent::Start, "its operation was lost");
+            }
+            Some(last) if last.has_failed() => return self.failed(last),
+            Some(last) => return self.succeeded(last),
+            None => {}
+        }
+        let Some((reason, message)) = self.misfit() else {
+            return Outcome::Done(match (own, self.row.intent) {
+                (Some(last), _) if !last.has_failed() => Done::Synced,
+                (_, Some(Intent::Spec)) => Done::Override,
+                _ => Done::Unchanged,
+            });
+        };
+        match reason {
+            Reason::InvalidApplication => wait(reason, message),
+            Reason::RevisionMismatch | Reason::WaitingForRefresh | Reason::Unknown => {
+                self.ask(reason, message)
+            }
+            Reason::OutOfSyncAfterSync => self.out_of_sync(),
+            _ => wait(reason, message),
+        }
+    }
+
+    /// It differs at its pin, and no operation of this run is under way or has been.
+    fn out_of_sync(&self) -> Outcome {
+        if self.held {
+            return wait(Reason::HoldStep, "the step is synced by hand");
+        }
+        match &self.live.closed {
+            Some(reason) => wait(Reason::SyncWindow, reason.to_string()),
+            None => ready(Intent::Start, "it is OutOfSync"),
+        }
+    }
+
+    fn failed(&self, last: &Operation) -> Outcome {
+        let message = format!("its sync failed: {}", last.message);
+        Outcome::Wait(Wait { reason: Reason::SyncFailed, message, failed: true, wake: None })
+    }
+
+    /// Its operation in this run ended well.
+    fn succeeded(&self, last: &Operation) -> Outcome {
+        let live = self.live;
+        if !last.full || !self.pin.accepts(&last.revisions) {
+            return wait(Reason::RevisionMismatch, "its operation synced something else than it was told to");
+        }
+        // A comparison asked for after the operation has been made, or one began after it.
+        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison) && !self.is_newest(last);
+        let later = asked || live.reconciled.zip(last.finished).is_some_and(|(began, ended)| began > ended);
+        let Some((reason, message)) = self.misfit() else {
+            if self.unfit_at_success || later {
+                return Outcome::Done(Done::Synced);
+            }
+            // What fits may have been found before the operation ended.
+            return self
+                .after_grace(Reason::WaitingForRefresh, "the state after its sync has not been told yet");
+        };
+        match reason {
+            Reason::OutOfSyncAfterSync if !later => {
+                self.after_grace(Reason::Progressing, "it was synced and is to be compared")
+            }
+            Reason::OutOfSyncAfterSync if live.prune_only => {
+                wait(Reason::PruneOnly, "only resources to prune keep it from being Synced")
+            }
+            Reason::RevisionMismatch | Reason::WaitingForRefresh | Reason::Unknown => {
+                self.ask(reason, message)
+            }
+            _ => wait(reason, message),
+        }
+    }
+
+    /// Waits a little, then asks for a comparison.
+    fn after_grace(&self, reason: Reason, message: &str) -> Outcome {
+        let end = self.since.saturating_add(GRACE).unwrap_or(self.now);
+        match self.now >= end {
+            true => ready(Intent::Refresh, message),
+            false => wait_until(reason, message, end),
+        }
+    }
+
+    /// Asks for a comparison, and again where it did not help.
+    fn ask(&self, reason: Reason, message: String) -> Outcome {
+        let asked = self.row.intent.filter(|intent| intent.asks_for_comparison());
+        match asked {
+            None => ready(Intent::Refresh, message),
+            Some(Intent::Refresh | Intent::Arm | Intent::Spec) if reason == Reason::RevisionMismatch => {
+                ready(Intent::HardRefresh, message)
+            }
+            Some(_) => {
+                let end = self.since.saturating_add(ASK_AGAIN).unwrap_or(self.now);
+                match self.now >= end {
+                    true => ready(Intent::HardRefresh, message),
+                    false => wait_until(reason, message, end),
+                }
+            }
+        }
+    }
+
+    /// What keeps it from being as its pin says, told by the object alone.
+    fn misfit(&self) -> Option<(Reason, String)> {
+        let live = self.live;
+        if let Some((kind, message)) = &live.error {
+            return Some((Reason::InvalidApplication, format!("{kind}: {message}")));
+        }
+        if !self.has_spec() {
+            return Some((Reason::SpecRewritten, "its specification was changed".to_owned()));
+        }
+        if !live.compared {
+            return Some((
+                Reason::WaitingForRefresh,
+                "it was not compared with its present specification".to_owned(),
+            ));
+        }
+        if !self.pin.accepts(&live.reported) {
+            let reported =
+                live.reported.iter().map(|revision| short(revision)).collect::<Vec<_>>().join(", ");
+            let wanted =
+                self.pin.sources.iter().map(|source| short(&source.sync)).collect::<Vec<_>>().join(", ");
+            let reported = if reported.is_empty() { "nothing".to_owned() } else { reported };
+            return Some((Reason::RevisionMismatch, format!("it reports {reported}, not {wanted}")));
+        }
+        match live.sync {
+            SyncCode::Synced => {}
+            SyncCode::OutOfSync => {
+                return Some((Reason::OutOfSyncAfterSync, "it differs from its manifests".to_owned()));
+            }
+            _ => return Some((Reason::Unknown, "its sync status is not known".to_owned())),
+        }
+        Some(match live.health {
+            HealthCode::Healthy => return None,
+            HealthCode::Progressing => (Reason::Progressing, "it is not healthy yet".to_owned()),
+            HealthCode::Suspended => (Reason::Suspended, "it is suspended".to_owned()),
+            HealthCode::Missing => (Reason::Missing, "resources of it are missing".to_owned()),
+            HealthCode::Degraded => (Reason::Degraded, "it is degraded".to_owned()),
+            _ => (Reason::Unknown, "its health is not known".to_owned()),
+        })
+    }
+
+    /// Whether the object says all that its pin asks for.
+    pub(super) fn fits(&self) -> bool {
+        self.misfit().is_none()
+    }
+
+    fn is_own(&self, last: &Operation) -> bool {
+        last.stamp.as_ref().is_some_and(|stamp| {
+            *stamp.set == *self.set
+                && stamp.run == self.run
+                && stamp.pin == self.row.pin
+                && stamp.n <= self.row.n
+        })
+    }
+
+    /// Whether it is the operation of the last intended write.
+    fn is_newest(&self, last: &Operation) -> bool {
+        last.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n)
+    }
+
+    /// Number of the operation of this run that this version shows to have ended well.
+    pub(super) fn shown_success(&self) -> Option<u64> {
+        let last = self.live.last.as_ref().filter(|last| self.is_own(last))?;
+        let ended_well = !last.is_running() && !last.has_failed();
+        last.stamp.as_ref().map(|stamp| stamp.n).filter(|_| ended_well)
+    }
+
+    /// Brings drift back to the pin it was done at.
+    fn heal(&self) -> Option<Ready> {
+        let live = self.live;
+        let at_pin = self.pin.accepts(&live.deployed);
+        (self.self_heal && at_pin && !live.heals_in_order && live.closed.is_none() && !self.held)
+            .then(|| self.healing("it drifted"))
+    }
+
+    /// Brings drift back to the pin of before, where its step has not come yet. The old pin is the stamp's: the live
+    /// specification and the revisions of the last full sync must be it.
+    pub(super) fn heal_as_before(&self) -> Option<Ready> {
+        let live = self.live;
+        let before = Pin::new(live.spec, live.deployed.iter().cloned().map(Resolution::exact).collect());
+        let drifted = live.sync == SyncCode::OutOfSync && live.compared && live.reported == live.deployed;
+        let same =
+            live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash);
+        let free = !live.is_busy() && self.is_settled() && live.error.is_none() && live.closed.is_none();
+        let open = self.self_heal && !live.heals_in_order && !live.automatic && !live.terminating;
+        (drifted && same && free && open && !live.deployed.is_empty() && before.hash != self.row.pin)
+            .then(|| self.healing("it drifted from what it was synced to before"))
+    }
+
+    fn healing(&self, why: &str) -> Ready {
+        let (count, last) = self.heals;
+        let pause = FIRST_HEAL_PAUSE
+            .checked_mul(1 << count.min(12))
+            .map_or(LONGEST_HEAL_PAUSE, |pause| pause.min(LONGEST_HEAL_PAUSE));
+        let end = last.and_then(|last| last.checked_add(pause).ok()).filter(|end| *end > self.now);
+        Ready { intent: Intent::Heal, why: why.to_owned(), not_before: end }
+    }
+}
+
+/// Whether the last intended write of a row has landed on the Application.
+pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
+    let landed = live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && stamp.n >= row.n);
+    row.intent.is_none() || landed
+}
+
+fn is_terminating(last: &Operation) -> bool {
+    last.phase == baton_api::application_status::OperationPhase::Terminating
+}
+
+/// A revision as people write it.
+fn short(revision: &str) -> &str {
+    let is_commit = revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_commit { &revision[..7] } else { revision }
+}

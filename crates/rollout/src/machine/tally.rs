@@ -1,0 +1,113 @@
+//! Counts per step, kept up to date one Application at a time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What one Application adds to the counts of its step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Share {
+    /// Its step; none is outside all steps.
+    pub(super) step: Option<usize>,
+    /// It is not done.
+    pub(super) undone: bool,
+    /// It holds a slot, or an operation of somebody else's runs.
+    pub(super) uses_slot: bool,
+    /// It was done and is no longer.
+    pub(super) regressed: bool,
+    /// It failed.
+    pub(super) failed: bool,
+    /// It failed, which was allowed.
+    pub(super) tolerated: bool,
+    /// It wants a slot.
+    pub(super) wants_slot: bool,
+    /// It has a slot already.
+    pub(super) has_slot: bool,
+    /// It wants to be written without a slot.
+    pub(super) wants_write: bool,
+    /// Its automatic sync is not known to be off.
+    pub(super) unarmed: bool,
+}
+
+/// Counts of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Count {
+    pub(super) total: usize,
+    pub(super) undone: usize,
+    pub(super) used: usize,
+    pub(super) regressed: usize,
+    pub(super) failed: usize,
+    pub(super) tolerated: usize,
+    /// Those that want a slot: who has one first, then by name.
+    pub(super) wanting: BTreeSet<(bool, Arc<str>)>,
+    /// Those that want to be written without a slot.
+    pub(super) writing: BTreeSet<Arc<str>>,
+}
+
+/// Counts of all steps, and of what is in none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Tally {
+    pub(super) steps: Vec<Count>,
+    pub(super) outside: Count,
+    /// Those whose automatic sync is not known to be off.
+    pub(super) unarmed: BTreeSet<Arc<str>>,
+}
+
+impl Tally {
+    pub(super) fn new(steps: usize) -> Tally {
+        Tally { steps: vec![Count::default(); steps], ..Tally::default() }
+    }
+
+    pub(super) fn add(&mut self, name: &Arc<str>, share: &Share) {
+        let count = self.count_of(share);
+        count.total += 1;
+        count.undone += usize::from(share.undone);
+        count.used += usize::from(share.uses_slot);
+        count.regressed += usize::from(share.regressed);
+        count.failed += usize::from(share.failed);
+        count.tolerated += usize::from(share.tolerated);
+        if share.wants_slot {
+            count.wanting.insert((!share.has_slot, name.clone()));
+        }
+        if share.wants_write {
+            count.writing.insert(name.clone());
+        }
+        if share.unarmed {
+            self.unarmed.insert(name.clone());
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &Arc<str>, share: &Share) {
+        let count = self.count_of(share);
+        count.total -= 1;
+        count.undone -= usize::from(share.undone);
+        count.used -= usize::from(share.uses_slot);
+        count.regressed -= usize::from(share.regressed);
+        count.failed -= usize::from(share.failed);
+        count.tolerated -= usize::from(share.tolerated);
+        if share.wants_slot {
+            count.wanting.remove(&(!share.has_slot, name.clone()));
+        }
+        if share.wants_write {
+            count.writing.remove(name);
+        }
+        if share.unarmed {
+            self.unarmed.remove(name);
+        }
+    }
+
+    /// Whether every Application of all steps before this one is done.
+    pub(super) fn is_reached(&self, step: usize) -> bool {
+        self.steps.iter().take(step).all(|count| count.undone == 0)
+    }
+
+    pub(super) fn regressed(&self) -> usize {
+        self.steps.iter().map(|count| count.regressed).sum()
+    }
+
+    fn count_of(&mut self, share: &Share) -> &mut Count {
+        match share.step.filter(|&step| step < self.steps.len()) {
+            Some(step) => &mut self.steps[step],
+            None => &mut self.outside,
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What people and programs may see of a rollout.
+
+use baton_api::rollout_status::{self as api, RolloutState, RolloutStatus, StepState, StepStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+
+/// Most blockers that are told one by one.
+const TOLD: usize = 10;
+
+impl Machine {
+    /// How far each wanted Application is, by name.
+    pub fn progress(&self) -> impl Iterator<Item = (Arc<str>, Progress)> + '_ {
+        let members = self.apps.iter().filter(|(_, app)| app.member.is_some() || app.live.is_some());
+        members.map(|(name, app)| (name.clone(), self.progress_of(name, app)))
+    }
+
+    /// The run as `status.rollout` tells it.
+    pub fn status(&self, now: Timestamp) -> RolloutStatus {
+        let run = &self.head.run;
+        let blockers = self.blockers(now);
+        let state = self.state();
+        let message = match (state.clone(), blockers.first()) {
+            (RolloutState::Complete, _) => "every Application is done".to_owned(),
+            (_, Some(first)) => format!("{}: {}", first.reason.as_str(), first.message),
+            (_, None) => String::new(),
+        };
+        let steps = match &self.wanted {
+            Some(wanted) => self.step_statuses(wanted),
+            None => Vec::new(),
+        };
+        let revisions = self.head.revisions.iter().map(|(key, resolution)| api::ResolvedRevision {
+            repo_url: key.repo.to_string(),
+            target_revision: key.target.to_string(),
+            revision: resolution.sync.to_string(),
+            chart: key.chart.to_string(),
+        });
+        RolloutStatus {
+            run: i64::try_from(run.seq).unwrap_or(i64::MAX),
+            state,
+            message,
+            strategy_hash: run.strategy.to_string(),
+            pin_hash: self.pin_hash().to_string(),
+            step: i64::try_from(run.open).unwrap_or(i64::MAX),
+            steps,
+            revisions: revisions.take(50).collect(),
+            floor_resource_version: run.floor.to_string(),
+            started_at: run.started.map(Time),
+            finished_at: run.finished.map(Time),
+            restarts: i64::try_from(run.restarts).unwrap_or(i64::MAX),
+            blockers: told(blockers),
+            ..RolloutStatus::default()
+        }
+    }
+
+    /// What is waited for, the first first.
+    pub fn blockers(&self, now: Timestamp) -> Vec<Blocker> {
+        let Some(wanted) = &self.wanted else { return Vec::new() };
+        let run = &self.head.run;
+        let mut blockers = Vec::new();
+        let set = |reason: Reason, message: String, next_look: Option<Timestamp>| Blocker {
+            reason,
+            object: "".into(),
+            message,
+            remedy: reason.remedy(),
+            since: run.started,
+            next_look,
+        };
+        if wanted.control.paused || run.paused {
+            blockers.push(set(Reason::Paused, "the rollout is paused".to_owned(), None));
+        }
+        if run.aborted {
+            blockers.push(set(Reason::Aborted, "the run was aborted".to_owned(), None));
+        }
+        if let Some(why) = &wanted.frozen {
+            blockers.push(set(Reason::GeneratorError, why.to_string(), None));
+        }
+        if let Some(why) = &wanted.fuse {
+            blockers.push(set(Reason::DeletionFuse, why.to_string(), None));
+        }
+        for (key, resolving) in self.resolutions.iter().filter(|(_, resolving)| resolving.error.is_some()) {
+            let error = resolving.error.as_deref().unwrap_or_default();
+            let message = format!("{} at {:?} cannot be resolved: {error}", key.repo, &*key.target);
+            blockers.push(Blocker {
+                object: key.repo.clone(),
+                ..set(Reason::RevisionUnresolved, message, resolving.next())
+            });
+        }
+        if run.restarts >= STARVED && run.finished.is_none() {
+            let message = format!("the run was begun anew {} times before it could end", run.restarts);
+            blockers.push(set(Reason::Starved, message, None));
+        }
+        for step in 0..wanted.steps.len() {
+            if self.is_overwhelmed(step, wanted) {
+                let message = format!("more Applications of step {} failed than it allows", step + 1);
+                blockers.push(set(Reason::TooManyFailures, message, None));
+            }
+        }
+        if let Some(end) = self.soaked_at(wanted, run).filter(|end| *end > now && *end < Timestamp::MAX)
+            && run.open < wanted.steps.len()
+        {
+            let message = format!("step {} must stay healthy until {end}", run.open);
+            blockers.push(set(Reason::Soaking, message, Some(end)));
+        }
+        let mut own: Vec<(usize, Blocker)> = Vec::new();
+        for (name, app) in &self.apps {
+            let step = app.share.as_ref().map_or(usize::MAX, |share| share.step.unwrap_or(usize::MAX));
+            if step != usize::MAX
+                && let Some(blocker) = self.blocker_of(name, app)
+            {
+                own.push((step, blocker));
+            }
+        }
+        // What holds the rollout up comes before those who wait for it.
+        own.sort_by_key(|(step, blocker)| (is_queueing(blocker.reason), *step));
+        blockers.extend(own.into_iter().map(|(_, blocker)| blocker));
+        blockers
+    }
+
+    fn state(&self) -> RolloutState {
+        let (run, wanted) = (&self.head.run, self.wanted.as_ref());
+        let failed = self.tally.steps.iter().any(|count| count.failed > 0);
+        if wanted.is_some_and(|wanted| wanted.control.paused) || run.paused {
+            RolloutState::Paused
+        } else if run.seq == 0 {
+            RolloutState::Idle
+        } else if run.aborted {
+            RolloutState::Aborted
+        } else if run.finished.is_some() {
+            RolloutState::Complete
+        } else if run.open == 0 {
+            RolloutState::Arming
+        } else if failed {
+            RolloutState::Failed
+        } else {
+            RolloutState::Progressing
+        }
+    }
+
+    fn step_statuses(&self, wanted: &Wanted) -> Vec<StepStatus> {
+        let run = &self.head.run;
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let one = |(step, (plan, count)): (usize, (&crate::steps::Step, &tally::Count))| {
+            let opening = run.openings.get(step);
+            let well = count.undone == 0 && count.regressed == 0;
+            let soaking = plan.wait.is_some() && run.open == step + 1 && run.open < wanted.steps.len();
+            let state = match step < run.open {
+                false => StepState::Waiting,
+                true if self.is_overwhelmed(step, wanted) => StepState::Failed,
+                true if well && soaking && count.total > 0 => StepState::Soaking,
+                true if well => StepState::Complete,
+                true => StepState::Open,
+            };
+            let wait_until = self.soaked_at(wanted, run).filter(|_| state == StepState::Soaking);
+            StepStatus {
+                step: number(step + 1),
+                state,
+                total: number(count.total),
+                done: number(count.total - count.undone),
+                updating: number(count.used),
+                failed: number(count.failed + count.tolerated),
+                max_update: plan.max_update.map(|share| number(share.of(count.total))),
+                opened_at: opening.and_then(|opening| opening.at).map(Time),
+                opened_resource_version: opening
+                    .map(|opening| opening.version.to_string())
+                    .unwrap_or_default(),
+                completed_at: opening.and_then(|opening| opening.well_since).map(Time),
+                wait_until: wait_until.map(Time),
+            }
+        };
+        wanted.steps.iter().zip(&self.tally.steps).enumerate().map(one).collect()
+    }
+
+    fn pin_hash(&self) -> Fingerprint {
+        let run = &self.head.run;
+        Fingerprint::of([run.seq.to_string(), run.strategy.to_string(), run.floor.to_string()])
+    }
+
+    fn progress_of(&self, name: &Arc<str>, app: &App) -> Progress {
+        let blocker = self.blocker_of(name, app);
+        let message = match (&app.outcome, &blocker) {
+            (Outcome::Done(Done::Synced), _) => {
+                "Application was synced by this rollout and is Healthy".to_owned()
+            }
+            (Outcome::Done(Done::Unchanged), _) => "Application is Synced and Healthy already".to_owned(),
+            (Outcome::Done(Done::Override), _) => "Application was synced by hand and is Healthy".to_owned(),
+            (Outcome::Done(Done::Skipped), _) => "Application is skipped at this revision".to_owned(),
+            (Outcome::Done(Done::Tolerated), _) => "Application failed, which the step allows".to_owned(),
+            (_, Some(blocker)) => format!("{}: {}", blocker.reason.as_str(), blocker.message),
+            (_, None) => "Application is to be synced".to_owned(),
+        };
+        Progress {
+            step: app.share.as_ref().and_then(|share| share.step),
+            status: app.status,
+            message,
+            revisions: app.pin.as_ref().map(Pin::revisions).unwrap_or_default(),
+            version: app.status_version,
+            since: app.status_since,
+            blocker,
+            pin: app.pin.as_ref().map(|pin| pin.hash),
+        }
+    }
+
+    fn blocker_of(&self, name: &Arc<str>, app: &App) -> Option<Blocker> {
+        let step = app.share.as_ref().and_then(|share| share.step);
+        let open = step.is_some_and(|step| step < self.head.run.open && self.tally.is_reached(step));
+        let (reason, message) = match &app.outcome {
+            Outcome::Done(_) => return None,
+            Outcome::Regressed(_, message, _) => (Reason::Regressed, message.clone()),
+            Outcome::Unsettled => (Reason::Progressing, "it is being written".to_owned()),
+            Outcome::Wait(wait) => (wait.reason, wait.message.clone()),
+            Outcome::Ready(ready) if ready.intent == Intent::Arm => (Reason::Arming, ready.why.clone()),
+            Outcome::Ready(ready) if open && ready.takes_slot() => {
+                (Reason::WaitingForSlot, ready.why.clone())
+            }
+            Outcome::Ready(ready) if open => (Reason::WaitingForRefresh, ready.why.clone()),
+            Outcome::Ready(ready) => (Reason::WaitingForStep, ready.why.clone()),
+        };
+        Some(Blocker {
+            reason,
+            object: name.clone(),
+            message,
+            remedy: reason.remedy(),
+            since: Some(app.since),
+            next_look: app.timer,
+        })
+    }
+}
+
+fn is_queueing(reason: Reason) -> bool {
+    matches!(reason, Reason::WaitingForStep | Reason::WaitingForSlot)
+}
+
+/// The first blockers one by one; the rest of each reason as a number.
+fn told(blockers: Vec<Blocker>) -> Vec<api::Blocker> {
+    let mut counts: BTreeMap<Reason, i64> = BTreeMap::new();
+    for blocker in &blockers {
+        *counts.entry(blocker.reason).or_default() += 1;
+    }
+    let mut seen: BTreeSet<Reason> = BTreeSet::new();
+    let first = blockers.into_iter().filter(|blocker| seen.insert(blocker.reason));
+    first
+        .take(TOLD)
+        .map(|blocker| api::Blocker {
+            reason: blocker.reason.as_str().to_owned(),
+            object: blocker.object.to_string(),
+            message: blocker.message,
+            since: blocker.since.map(Time),
+            remedy: blocker.remedy.to_owned(),
+            next_check_at: blocker.next_look.map(Time),
+            count: counts.get(&blocker.reason).copied().unwrap_or(1),
+        })
+        .collect()
+}
