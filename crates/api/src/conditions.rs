@@ -38,6 +38,10 @@ pub mod application_set {
     pub const ROLLOUT_PROGRESSING: &str = "RolloutProgressing";
     /// Whether the steps or the deletion order make no sense.
     pub const INVALID_ROLLOUT_CONFIG: &str = "InvalidRolloutConfig";
+    /// Whether Applications are being deleted in an order. Baton's own.
+    pub const DELETION_PROGRESSING: &str = "DeletionProgressing";
+    /// Whether a mass deletion waits for approval. Baton's own.
+    pub const DELETION_HELD: &str = "DeletionHeld";
     /// Whether a phased deployment makes no sense. Baton's own.
     pub const INVALID_PHASE_CONFIG: &str = "InvalidPhaseConfig";
 }
@@ -72,6 +76,12 @@ pub mod reason {
     pub const ROLLOUT_ERROR: &str = "ApplicationSetRolloutError";
     /// The steps or the deletion order make no sense.
     pub const INVALID_ROLLOUT_CONFIG: &str = "ApplicationSetInvalidRolloutConfig";
+    /// Applications go in their order.
+    pub const ORDERED_DELETION: &str = "OrderedDeletion";
+    /// An Application takes long to go.
+    pub const APPLICATION_STUCK: &str = "ApplicationStuck";
+    /// The fuse against mass deletion holds.
+    pub const DELETION_FUSE: &str = "DeletionFuse";
     /// The steps and the deletion order make sense.
     pub const VALID_ROLLOUT_CONFIG: &str = "ApplicationSetValidRolloutConfig";
 }

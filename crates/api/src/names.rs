@@ -157,6 +157,11 @@ pub mod baton {
     pub const SKIP: &str = "baton.dev/skip";
     /// On an ApplicationSet: `Finish` ends a run before a newer one begins, `Restart` does not.
     pub const SUPERSEDE: &str = "baton.dev/supersede";
+    /// Ending of the name of the ConfigMap that guards the Applications of an ordered set and holds the head of its
+    /// rollout.
+    pub const GUARD_SUFFIX: &str = ".baton-rollout";
+    /// Ending of the name of the ConfigMap that tells how an ordered set was deleted.
+    pub const WITNESS_SUFFIX: &str = ".baton-witness";
     /// On an Application: label that names its set.
     pub const SET_LABEL: &str = "baton.dev/application-set";
     /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.

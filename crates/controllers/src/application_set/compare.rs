@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use baton_api::Application;
 use baton_api::application::{ApplicationSpec, SyncPolicy};
 use baton_api::edit::patch_between;
+use baton_api::names::baton::SET_LABEL;
 use baton_api::names::{DEFAULT_PROJECT, finalizer};
 use baton_api::source::{DirectorySource, HelmSource, KustomizeSource, Source};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -12,11 +13,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ignore::{IgnoreError, IgnoreRules};
-use super::ownership;
+use super::ownership::{self, Guarding};
 use crate::cache::ALWAYS_PRESERVED_ANNOTATIONS;
 
 /// What is left alone in every Application of a set.
 pub(crate) struct Rules {
+    /// Value of the label that every Application of a set with an order carries.
+    pub(crate) mark: Option<String>,
+    /// What becomes of the guard among an Application's owners.
+    pub(crate) guard: Guarding,
     pub(crate) preserved_annotations: Vec<String>,
     pub(crate) preserved_labels: Vec<String>,
     /// Rules that cannot be read spoil comparisons, not creations.
@@ -44,10 +49,19 @@ pub(crate) enum CompareError {
 ///
 /// # Errors
 /// If the wanted object is no Application.
-pub(crate) fn creation(desired: &Value, owner: &OwnerReference) -> Result<Value, CompareError> {
+pub(crate) fn creation(
+    desired: &Value,
+    owner: &OwnerReference,
+    rules: &Rules,
+) -> Result<Value, CompareError> {
     let mut application = Application::deserialize(desired).map_err(CompareError::Desired)?;
     normalize(&mut application.spec);
-    application.metadata.owner_references = Some(vec![owner.clone()]);
+    if let Some(mark) = &rules.mark {
+        let labels = application.metadata.labels.get_or_insert_default();
+        labels.insert(SET_LABEL.to_owned(), mark.clone());
+    }
+    let owners = rules.guard.applied(&owner.name, vec![owner.clone()]);
+    application.metadata.owner_references = Some(owners);
     // Written by other hands; what a template says about it must not reach the API.
     application.status = Default::default();
     serde_json::to_value(&application).map_err(CompareError::Desired)
@@ -86,16 +100,22 @@ fn merged(
     owner: &OwnerReference,
     rules: &Rules,
 ) -> Result<Application, CompareError> {
-    let (old, new) = (&live.metadata, wanted.metadata);
+    let (old, mut new) = (&live.metadata, wanted.metadata);
     let always = ALWAYS_PRESERVED_ANNOTATIONS.iter().copied();
     let annotations = rules.preserved_annotations.iter().map(String::as_str).chain(always);
-    let labels = rules.preserved_labels.iter().map(String::as_str);
+    // A set that keeps an order no longer leaves the label: it harms nobody, and tells that there was one.
+    let mark = rules.mark.is_none().then_some(SET_LABEL);
+    let labels = rules.preserved_labels.iter().map(String::as_str).chain(mark);
+    if let Some(mark) = &rules.mark {
+        new.labels.get_or_insert_default().insert(SET_LABEL.to_owned(), mark.clone());
+    }
     let owners = old.owner_references.clone().unwrap_or_default();
+    let owners = rules.guard.applied(&owner.name, ownership::controlled(old, owners, owner)?);
     let mut metadata = ObjectMeta {
         annotations: Some(preserved(new.annotations, old.annotations.as_ref(), annotations)),
         labels: Some(preserved(new.labels, old.labels.as_ref(), labels)),
         finalizers: Some(finalizers(new.finalizers, old.finalizers.as_deref().unwrap_or_default())),
-        owner_references: Some(ownership::controlled(old, owners, owner)?),
+        owner_references: Some(owners),
         ..old.clone()
     };
     drop_empty(&mut metadata);
@@ -196,6 +216,8 @@ mod tests {
     fn rules(ignored: Value) -> Rules {
         let ignored: Vec<IgnoreApplicationDifferences> = serde_json::from_value(ignored).expect("rules");
         Rules {
+            mark: None,
+            guard: Guarding::Without,
             preserved_annotations: vec!["mine".into()],
             preserved_labels: vec!["mine".into()],
             ignore: IgnoreRules::read(&ignored),
@@ -211,7 +233,7 @@ mod tests {
 
     /// The wanted Application as it would be found, with fields of a newer version, and `change` made to it.
     fn live(change: impl FnOnce(&mut Value)) -> Value {
-        let mut live = creation(&desired(), &owner()).expect("an Application");
+        let mut live = creation(&desired(), &owner(), &rules(json!([]))).expect("an Application");
         live["spec"]["fromTheFuture"] = json!({"kept": true});
         live["status"] = json!({"sync": {"status": "Synced"}});
         change(&mut live);
@@ -246,6 +268,25 @@ mod tests {
             let found = patch(&live(|live| merge(live, &change)), json!([]));
             assert_eq!(found, expected, "{change}");
         }
+    }
+
+    #[test]
+    fn label_and_guard_of_an_ordered_set_are_kept_and_taken_away() {
+        let guard = ownership::guard_reference("set", "g");
+        let ordered = Rules { mark: Some("set".into()), guard: Guarding::With(guard), ..rules(json!([])) };
+        let compare =
+            |live: &Value, rules: &Rules| compare(live, &desired(), &owner(), rules).expect("comparable");
+        let made = creation(&desired(), &owner(), &ordered).expect("an Application");
+        assert_eq!(made["metadata"]["labels"]["baton.dev/application-set"], "set");
+        assert_eq!(made["metadata"]["ownerReferences"][1]["name"], "set.baton-rollout");
+        assert_eq!(compare(&made, &ordered), None);
+        assert_eq!(compare(&live(|_| {}), &ordered).map(|patch| patch["metadata"]["labels"].clone()), {
+            Some(json!({"baton.dev/application-set": "set"}))
+        });
+        let kept = Rules { guard: Guarding::AsItIs, ..rules(json!([])) };
+        assert_eq!(compare(&made, &kept), None);
+        let left = compare(&made, &rules(json!([]))).expect("a patch");
+        assert_eq!(left, json!({"metadata": {"ownerReferences": [owner()]}}));
     }
 
     #[test]

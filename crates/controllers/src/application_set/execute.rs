@@ -249,7 +249,7 @@ impl Executor<'_> {
         desired: &Desired,
         render: &impl Fn(&Desired) -> Result<Value, RenderError>,
     ) -> Result<Option<Digest>, ApplyError> {
-        let application = compare::creation(&render(desired)?, &self.owner)?;
+        let application = compare::creation(&render(desired)?, &self.owner, &self.rules)?;
         let answer = self.objects.create(&application).await?;
         self.note("created", format!("created Application {:?}", desired.name));
         Ok(self.settle(&answer))

@@ -49,6 +49,7 @@ use desired::{Desired, Rendered};
 use destinations::Destinations;
 use execute::{Executor, Failures};
 use ignore::IgnoreRules;
+use ownership::Guarding;
 use plan::Settled;
 use status::Findings;
 use validate::Faults;
@@ -497,6 +498,8 @@ impl Reconciler {
         let with =
             |own: Vec<String>, global: &[String]| own.into_iter().chain(global.iter().cloned()).collect();
         let rules = Rules {
+            mark: None,
+            guard: Guarding::Without,
             preserved_annotations: with(own.annotations, &settings.preserved_annotations),
             preserved_labels: with(own.labels, &settings.preserved_labels),
             ignore: IgnoreRules::read(&set.spec.ignore_application_differences),

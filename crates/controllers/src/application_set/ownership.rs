@@ -2,7 +2,10 @@
 
 use baton_api::ApplicationSet;
 use baton_api::names::API_VERSION;
+use baton_api::names::baton::GUARD_SUFFIX;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::cache::is_guard_of;
 
 /// An Application that another controller has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +15,33 @@ pub(crate) struct AlreadyOwned {
     name: String,
     owner_kind: String,
     owner_name: String,
+}
+
+/// What becomes of the guard among an Application's owners.
+///
+/// The guard is a ConfigMap that only this controller deletes. While an Application has two owners, the garbage
+/// collector deletes it only when both are gone: so a set deleted in the foreground does not take its Applications with
+/// it out of order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Guarding {
+    /// It is there.
+    With(OwnerReference),
+    /// It stays as it is.
+    AsItIs,
+    /// It goes.
+    Without,
+}
+
+/// The reference to the guard of a set.
+pub(crate) fn guard_reference(set: &str, uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: format!("{set}{GUARD_SUFFIX}"),
+        uid: uid.to_owned(),
+        controller: Some(false),
+        block_owner_deletion: Some(false),
+    }
 }
 
 /// The reference that makes an Application the set's.
@@ -57,6 +87,23 @@ fn is_same(a: &OwnerReference, b: &OwnerReference) -> bool {
         owner.api_version.split_once('/').map_or(String::new(), |(group, _)| group.to_owned())
     };
     group(a) == group(b) && a.kind == b.kind && a.name == b.name
+}
+
+// === impl Guarding ===
+
+impl Guarding {
+    /// The owners with the set's guard among them, or without.
+    pub(crate) fn applied(&self, set: &str, mut owners: Vec<OwnerReference>) -> Vec<OwnerReference> {
+        match self {
+            Guarding::AsItIs => {}
+            Guarding::Without => owners.retain(|owner| !is_guard_of(set, owner)),
+            Guarding::With(guard) => match owners.iter_mut().find(|owner| is_guard_of(set, owner)) {
+                Some(owner) => *owner = guard.clone(),
+                None => owners.push(guard.clone()),
+            },
+        }
+        owners
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) fn plan<'a>(
             Some(record) => {
                 let pair = record.digest.map(|live| (live, desired.digest));
                 let known = pair.is_some() && settled.get(&desired.name).copied() == pair;
-                if policy.allows_update() && !record.deleting && !known {
+                if policy.allows_update() && record.deleting.is_none() && !known {
                     plan.compare.push(desired);
                 }
             }
@@ -50,7 +50,8 @@ pub(crate) fn plan<'a>(
     }
     if policy.allows_delete() {
         let wanted: BTreeSet<&str> = all.iter().map(|desired| &*desired.name).collect();
-        let unwanted = owned.iter().filter(|(name, record)| !record.deleting && !wanted.contains(&***name));
+        let unwanted =
+            owned.iter().filter(|(name, record)| record.deleting.is_none() && !wanted.contains(&***name));
         plan.delete = unwanted.map(|(name, _)| name.clone()).collect();
     }
     plan

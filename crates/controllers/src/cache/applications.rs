@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
+use jiff::Timestamp;
 
 use super::gone::Gone;
 use super::{ObjectKey, Observed, version};
@@ -20,7 +21,12 @@ pub(crate) struct Record {
     pub(crate) sync: SyncCode,
     pub(crate) health: HealthCode,
     pub(crate) phase: Option<OperationPhase>,
-    pub(crate) deleting: bool,
+    /// Since when it is being deleted, if it is.
+    pub(crate) deleting: Option<Timestamp>,
+    /// Whether it carries the label of a set that keeps an order.
+    pub(crate) marked: bool,
+    /// Whether the guard of its set is among its owners.
+    pub(crate) guarded: bool,
     owner: Arc<str>,
     /// The list during or after which this controller wrote it last.
     written: u32,
@@ -190,7 +196,9 @@ impl Applications {
             sync: observed.sync,
             health: observed.health,
             phase: observed.phase,
-            deleting: observed.metadata.deletion_timestamp.is_some(),
+            deleting: observed.metadata.deletion_timestamp.as_ref().map(|time| time.0),
+            marked: observed.marked,
+            guarded: observed.guarded,
             owner,
             written: written_in,
         };

@@ -24,6 +24,10 @@ pub(crate) struct Observed {
     pub(crate) owner: Option<Arc<str>>,
     /// Of spec, labels, annotations, finalizers and owner references.
     pub(crate) digest: Digest,
+    /// Whether it carries the label of a set that keeps an order.
+    pub(crate) marked: bool,
+    /// Whether the guard of its set is among its owners.
+    pub(crate) guarded: bool,
     pub(crate) sync: SyncCode,
     pub(crate) health: HealthCode,
     pub(crate) phase: Option<OperationPhase>,
@@ -66,7 +70,10 @@ impl From<Raw> for Observed {
     fn from(raw: Raw) -> Observed {
         let mut metadata = raw.metadata;
         let digest = digest(&metadata, &raw.spec);
-        let owner = controlling_set(metadata.owner_references.as_deref().unwrap_or_default());
+        let marked = metadata.labels.as_ref().is_some_and(|all| all.contains_key(names::baton::SET_LABEL));
+        let owner = owning_set(&metadata);
+        let owners = metadata.owner_references.as_deref().unwrap_or_default();
+        let guarded = owner.as_deref().is_some_and(|set| owners.iter().any(|owner| is_guard_of(set, owner)));
         metadata.managed_fields = None;
         metadata.annotations = None;
         metadata.labels = None;
@@ -76,6 +83,8 @@ impl From<Raw> for Observed {
         Observed {
             owner,
             digest,
+            marked,
+            guarded,
             sync: SyncCode::from(verdict(status.sync)),
             health: HealthCode::from(verdict(status.health)),
             phase: status.operation_state.map(|state| OperationPhase::from(state.phase.unwrap_or_default())),
@@ -117,6 +126,24 @@ impl Resource for Observed {
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
     }
+}
+
+/// The ApplicationSet an Application belongs to: the one that controls it, or the one that guards it where nothing
+/// controls it. The garbage collector takes the controlling reference away when a set is deleted in the foreground.
+pub(crate) fn owning_set(metadata: &ObjectMeta) -> Option<Arc<str>> {
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    if owners.iter().any(|owner| owner.controller == Some(true)) {
+        return controlling_set(owners);
+    }
+    let set = metadata.labels.as_ref()?.get(names::baton::SET_LABEL)?;
+    owners.iter().any(|owner| is_guard_of(set, owner)).then(|| Arc::from(set.as_str()))
+}
+
+/// Whether an owner is the guard of a set: see [`names::baton::GUARD_SUFFIX`].
+pub(crate) fn is_guard_of(set: &str, owner: &OwnerReference) -> bool {
+    owner.api_version == "v1"
+        && owner.kind == "ConfigMap"
+        && owner.name.strip_suffix(names::baton::GUARD_SUFFIX) == Some(set)
 }
 
 /// The ApplicationSet among the owners that controls the object. Its uid does not count: a set made anew takes over
