@@ -631,7 +631,7 @@ impl Machine {
         let plan = step.and_then(|step| wanted.steps.get(step));
         let mut heal = None;
         let (mut judged, mut wake) = (outcome(Reason::Leaving, "it is no longer wanted"), None);
-        let mut armed = true;
+        let (mut armed, mut entered) = (true, false);
         match (&app.member, &app.live, &app.pin, row) {
             (None, ..) => {}
             (Some(_), None, ..) => judged = outcome(Reason::Missing, "the Application is not there yet"),
@@ -674,6 +674,7 @@ impl Machine {
                     self.unsettled.insert(name.clone());
                 }
                 armed = !live.automatic && !case.is_arming();
+                entered = case.has_entered();
                 if let (Some(late), None) = (deadline(row, plan), row.done) {
                     match now >= late {
                         true => judged = case.late(judged),
@@ -698,6 +699,7 @@ impl Machine {
             step,
             undone: done.is_none() && !matches!(judged, Outcome::Done(_)),
             uses_slot: slot || (busy && !matches!(judged, Outcome::Done(_))),
+            active: (slot && entered) || (busy && !matches!(judged, Outcome::Done(_))),
             regressed: matches!(judged, Outcome::Regressed(..)),
             failed: matches!(&judged, Outcome::Wait(wait) if wait.failed),
             tolerated: done == Some(Done::Tolerated),
@@ -1013,18 +1015,23 @@ impl Machine {
         let open = change.run.as_ref().map_or(self.head.run.open, |run| run.open);
         for (step, (count, plan)) in self.tally.steps.iter().zip(wanted.steps.iter()).enumerate() {
             let limit = plan.limit(count.total);
-            let mut used = count.used - self.released(step, change);
+            let released = self.released(step, change);
+            let (mut used, mut active) = (count.used - released, count.active.saturating_sub(released));
             if step < open && self.tally.is_reached(step) {
                 for name in count.writing.iter().take(left) {
                     self.add_intent(name, false, change, &mut left, now, |_| true);
                 }
                 if !self.is_overwhelmed(step, wanted) {
                     for (is_new, name) in &count.wanting {
-                        if left == 0 || (*is_new && used >= limit) {
+                        // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more
+                        // hold one than may.
+                        let own = self.is_active(name);
+                        if left == 0 || (*is_new && used >= limit) || (!own && active >= limit) {
                             break;
                         }
                         let added = self.add_intent(name, true, change, &mut left, now, |_| true);
                         used += usize::from(added && *is_new);
+                        active += usize::from(added && !own);
                     }
                 }
             } else {
@@ -1046,6 +1053,10 @@ impl Machine {
             here && !row.slot && self.head.row(row.id).is_some_and(|before| before.slot)
         });
         released.count()
+    }
+
+    fn is_active(&self, name: &Arc<str>) -> bool {
+        self.apps.get(name).and_then(|app| app.share.as_ref()).is_some_and(|share| share.active)
     }
 
     fn is_overwhelmed(&self, step: usize, wanted: &Wanted) -> bool {

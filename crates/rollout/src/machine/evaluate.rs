@@ -414,6 +414,12 @@ impl Case<'_> {
         })
     }
 
+    /// Whether it is being synced, or was in this run.
+    pub(super) fn has_entered(&self) -> bool {
+        let intended = matches!(self.row.intent, Some(Intent::Start | Intent::Heal));
+        intended || self.live.is_busy() || self.live.last.as_ref().is_some_and(|last| self.is_own(last))
+    }
+
     /// Whether it is the operation of the last intended write.
     fn is_newest(&self, last: &Operation) -> bool {
         last.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n)

@@ -12,6 +12,8 @@ pub(super) struct Share {
     pub(super) undone: bool,
     /// It holds a slot, or an operation of somebody else's runs.
     pub(super) uses_slot: bool,
+    /// It is being synced, or was in this run and is not done: a slot that is more than a claim.
+    pub(super) active: bool,
     /// It was done and is no longer.
     pub(super) regressed: bool,
     /// It failed.
@@ -34,6 +36,7 @@ pub(super) struct Count {
     pub(super) total: usize,
     pub(super) undone: usize,
     pub(super) used: usize,
+    pub(super) active: usize,
     pub(super) regressed: usize,
     pub(super) failed: usize,
     pub(super) tolerated: usize,
@@ -62,6 +65,7 @@ impl Tally {
         count.total += 1;
         count.undone += usize::from(share.undone);
         count.used += usize::from(share.uses_slot);
+        count.active += usize::from(share.active);
         count.regressed += usize::from(share.regressed);
         count.failed += usize::from(share.failed);
         count.tolerated += usize::from(share.tolerated);
@@ -81,6 +85,7 @@ impl Tally {
         count.total -= 1;
         count.undone -= usize::from(share.undone);
         count.used -= usize::from(share.uses_slot);
+        count.active -= usize::from(share.active);
         count.regressed -= usize::from(share.regressed);
         count.failed -= usize::from(share.failed);
         count.tolerated -= usize::from(share.tolerated);

@@ -1,0 +1,598 @@
+//! The machine against a small world: an API with versions, an Application controller that compares late and works at
+//! its own pace, news that arrive late, controllers that crash or sleep between two steps. What is judged is what
+//! happened in that world, not what the machine believes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
+use baton_api::strategy::RolloutStep;
+use baton_rollout::head::{Head, Intent};
+use baton_rollout::live::{Live, Operation};
+use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
+use baton_rollout::pin::{Fingerprint, Resolution, SourceKey};
+use baton_rollout::stamp::Stamp;
+use baton_rollout::steps::Steps;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+const SET: &str = "set-uid";
+
+/// SplitMix64: the same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// One Application in the API, with what its cluster really has.
+#[derive(Clone)]
+struct Thing {
+    live: Live,
+    step: Option<usize>,
+    /// What the specification is, beside its fingerprint.
+    spec: u64,
+    /// The specification of the last comparison.
+    compared_spec: u64,
+    /// `.operation`: revision and stamp.
+    operation: Option<(Arc<str>, Option<Stamp>)>,
+    /// When the Application controller goes on with the operation.
+    works_at: u64,
+    /// When it compares by itself.
+    compares_at: u64,
+    /// What the cluster has: specification, revision, and since when it is ready.
+    deployed: Option<(u64, Arc<str>)>,
+    ready_at: u64,
+}
+
+struct World {
+    dice: Dice,
+    now: u64,
+    version: u64,
+    things: BTreeMap<Arc<str>, Thing>,
+    /// The revision the branch has, and the one the template has.
+    branch: u64,
+    template: u64,
+    steps: Vec<RolloutStep>,
+    control: Control,
+    head: Option<(u64, BTreeMap<String, String>)>,
+    /// What each Application is to be in the present run, and who has been so.
+    run: BTreeMap<Arc<str>, (u64, Arc<str>)>,
+    arrived: BTreeSet<Arc<str>>,
+    started: BTreeSet<Arc<str>>,
+    /// The step each had when the head was last changed: what was intended then was intended for it.
+    places: BTreeMap<Arc<str>, Option<usize>>,
+    starts: usize,
+    writes: usize,
+    trace: Vec<String>,
+}
+
+fn rev(number: u64) -> Arc<str> {
+    format!("commit-{number}").into()
+}
+
+fn print(spec: u64) -> Fingerprint {
+    Fingerprint::of([format!("spec {spec}")])
+}
+
+fn key() -> SourceKey {
+    SourceKey { repo: "repo".into(), target: "main".into(), chart: "".into() }
+}
+
+fn time(now: u64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000).expect("a time") + SignedDuration::from_millis(now as i64)
+}
+
+fn seconds(now: u64) -> i64 {
+    time(now).as_second()
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut dice = Dice(seed);
+        let steps = 2 + dice.below(3) as usize;
+        let limits = [json!(null), json!(1), json!("50%"), json!(2)];
+        let steps: Vec<RolloutStep> = (0..steps)
+            .map(|step| {
+                let limit = &limits[dice.below(4) as usize];
+                let value = json!({
+                    "matchExpressions": [{"key": "step", "operator": "In", "values": [step.to_string()]}], "maxUpdate": limit,
+                });
+                serde_json::from_value(value).expect("a step")
+            })
+            .collect();
+        let mut world = World {
+            dice,
+            now: 0,
+            version: 100,
+            things: BTreeMap::new(),
+            branch: 1,
+            template: 1,
+            steps,
+            control: Control::default(),
+            head: None,
+            run: BTreeMap::new(),
+            arrived: BTreeSet::new(),
+            started: BTreeSet::new(),
+            places: BTreeMap::new(),
+            starts: 0,
+            writes: 0,
+            trace: Vec::new(),
+        };
+        for number in 0..3 + world.dice.below(6) {
+            world.create(number);
+        }
+        world
+    }
+
+    fn create(&mut self, number: u64) {
+        let step = self.dice.below(self.steps.len() as u64) as usize;
+        let automatic = self.dice.chance(30);
+        self.version += 1;
+        let name: Arc<str> = format!("app-{number}").into();
+        let live = Live {
+            name: name.clone(),
+            uid: format!("uid-{number}-{}", self.version).into(),
+            version: self.version,
+            terminating: false,
+            stamp: None,
+            spec: print(self.template),
+            automatic,
+            compared: false,
+            sync: SyncCode::Unknown,
+            prune_only: false,
+            health: HealthCode::Missing,
+            reported: Vec::new(),
+            error: None,
+            operation: None,
+            last: None,
+            deployed: Vec::new(),
+            refresh: false,
+            nonce: None,
+            reconciled: None,
+            closed: None,
+            heals_in_order: false,
+        };
+        let compares_at = self.now + self.dice.below(5000);
+        let thing = Thing {
+            live,
+            step: Some(step),
+            spec: self.template,
+            compared_spec: 0,
+            operation: None,
+            works_at: 0,
+            compares_at,
+            deployed: None,
+            ready_at: 0,
+        };
+        self.things.insert(name, thing);
+    }
+
+    fn wanted(&self) -> Wanted {
+        let member = |thing: &Thing| Member {
+            step: thing.step,
+            spec: Some(print(self.template)),
+            sources: vec![key()],
+            self_heal: false,
+        };
+        Wanted {
+            set: SET.into(),
+            steps: Steps::read(&self.steps).0,
+            members: self.things.iter().map(|(name, thing)| (name.clone(), member(thing))).collect(),
+            frozen: None,
+            fuse: None,
+            keeps_leavers: false,
+            control: self.control.clone(),
+        }
+    }
+
+    fn changed(&mut self, name: &str) {
+        self.version += 1;
+        let thing = self.things.get_mut(name).expect("an Application");
+        thing.live.version = self.version;
+        thing.live.compared = thing.compared_spec == thing.spec;
+        thing.live.operation = thing.operation.as_ref().map(|(_, stamp)| stamp.clone());
+    }
+
+    /// What the Application controller and the clusters do by themselves.
+    fn live_on(&mut self) {
+        let names: Vec<Arc<str>> = self.things.keys().cloned().collect();
+        for name in names {
+            self.operate(&name);
+            self.compare(&name);
+            let thing = &self.things[&name];
+            if let Some(target) = self.run.get(&name)
+                && thing.deployed.as_ref() == Some(target)
+                && thing.ready_at <= self.now
+                && !thing.live.is_busy()
+            {
+                self.arrived.insert(name);
+            }
+        }
+    }
+
+    fn operate(&mut self, name: &Arc<str>) {
+        let now = self.now;
+        let pace = 200 + self.dice.below(4000);
+        let ready_in = self.dice.below(6000);
+        let (sync_fails, quick) = (self.dice.chance(0), self.dice.chance(20));
+        let thing = self.things.get_mut(name).expect("an Application");
+        let Some((revision, stamp)) = thing.operation.clone() else { return };
+        if thing.works_at == 0 {
+            thing.works_at = now + pace;
+        }
+        if thing.works_at > now {
+            return;
+        }
+        let running = thing.live.last.as_ref().is_some_and(|last| last.is_running());
+        if !running {
+            thing.live.last = Some(Operation {
+                phase: OperationPhase::Running,
+                stamp,
+                full: true,
+                revisions: vec![revision],
+                finished: None,
+                retrying: false,
+                awaits_approval: false,
+                message: "running".into(),
+            });
+            thing.works_at = now + pace;
+        } else {
+            let spec = thing.spec;
+            let last = thing.live.last.as_mut().expect("an operation");
+            last.phase = if sync_fails { OperationPhase::Failed } else { OperationPhase::Succeeded };
+            last.finished = Some(seconds(now));
+            thing.live.deployed = last.revisions.clone();
+            thing.deployed = Some((spec, revision));
+            thing.ready_at = now + if quick { 0 } else { ready_in };
+            thing.operation = None;
+            thing.works_at = 0;
+            thing.compares_at = now + pace;
+        }
+        self.changed(name);
+    }
+
+    fn compare(&mut self, name: &Arc<str>) {
+        let (now, next) = (self.now, 1000 + self.dice.below(60_000));
+        let branch = rev(self.branch);
+        let thing = self.things.get_mut(name).expect("an Application");
+        let unready = thing.ready_at > now && thing.live.health == HealthCode::Healthy;
+        let became_ready = thing.ready_at <= now && thing.live.health == HealthCode::Progressing;
+        if thing.live.refresh {
+            thing.compares_at = thing.compares_at.min(now + 300);
+        }
+        if thing.compares_at > now && !unready && !became_ready {
+            return;
+        }
+        thing.compares_at = now + next;
+        thing.compared_spec = thing.spec;
+        thing.live.reported = vec![branch.clone()];
+        let same = thing.deployed.as_ref() == Some(&(thing.spec, branch));
+        thing.live.sync = if same { SyncCode::Synced } else { SyncCode::OutOfSync };
+        thing.live.health = match &thing.deployed {
+            None => HealthCode::Missing,
+            Some(_) if thing.ready_at > now => HealthCode::Progressing,
+            Some(_) => HealthCode::Healthy,
+        };
+        thing.live.reconciled = Some(seconds(now));
+        (thing.live.refresh, thing.live.nonce) = (false, None);
+        if thing.live.automatic && !same && thing.operation.is_none() {
+            thing.operation = Some((rev(self.branch), None));
+        }
+        self.changed(name);
+    }
+
+    /// One write of a controller, as the API takes it.
+    fn write(&mut self, write: &Write) -> Result<Live, Option<Live>> {
+        let Some(thing) = self.things.get(&write.name) else { return Err(None) };
+        if thing.live.uid != write.uid || thing.live.version != write.version {
+            return Err(Some(thing.live.clone()));
+        }
+        self.writes += 1;
+        self.trace.push(format!(
+            "{} {} {:?} n={} run={}",
+            self.now, write.name, write.what, write.stamp.n, write.stamp.run
+        ));
+        let starts = matches!(write.what, Intent::Start | Intent::Heal);
+        if starts || write.spec || write.what == Intent::Arm {
+            assert!(
+                !thing.live.is_busy(),
+                "{} is written while an operation runs: {:#?}",
+                write.name,
+                self.trace
+            );
+        }
+        let template = self.template_of_run(&write.name);
+        if starts {
+            self.judge_start(write);
+        }
+        let thing = self.things.get_mut(&write.name).expect("an Application");
+        thing.live.stamp = Some(write.stamp.clone());
+        if write.spec {
+            thing.spec = template;
+            thing.live.spec = print(template);
+        }
+        if write.what == Intent::Arm {
+            thing.live.automatic = false;
+        }
+        if let Some(nonce) = &write.nonce {
+            (thing.live.refresh, thing.live.nonce) = (true, Some(nonce.clone()));
+        }
+        if starts {
+            thing.operation = Some((write.revisions[0].clone(), Some(write.stamp.clone())));
+            thing.works_at = 0;
+        }
+        self.changed(&write.name);
+        Ok(self.things[&write.name].live.clone())
+    }
+
+    /// What happened last.
+    fn tail(&self) -> &[String] {
+        &self.trace[self.trace.len().saturating_sub(30)..]
+    }
+
+    fn template_of_run(&self, name: &Arc<str>) -> u64 {
+        self.run.get(name).map_or(self.template, |(spec, _)| *spec)
+    }
+
+    /// I1 and I2, at a write that starts a sync.
+    fn judge_start(&mut self, write: &Write) {
+        self.starts += 1;
+        let step = self.places[&write.name].expect("a step");
+        for (name, place) in &self.places {
+            let earlier = place.is_some_and(|other| other < step);
+            assert!(
+                !earlier || self.arrived.contains(name),
+                "{} of step {step} starts before {name} of step {:?} has arrived: {:#?}",
+                write.name,
+                place,
+                self.tail()
+            );
+        }
+        let mates = || self.things.iter().filter(|(name, _)| self.places[*name] == Some(step));
+        let under_way = mates().filter(|(name, thing)| {
+            **name != write.name
+                && (thing.live.is_busy() || (self.started.contains(*name) && !self.arrived.contains(*name)))
+        });
+        let limit = Steps::read(&self.steps).0.get(step).expect("a step").limit(mates().count());
+        let names: Vec<&Arc<str>> = under_way.map(|(name, _)| name).collect();
+        let count = names.len() + 1;
+        assert!(
+            count <= limit,
+            "{names:?} of step {step} are under way beside {}, {limit} may be: {:#?}",
+            write.name,
+            self.tail()
+        );
+        self.started.insert(write.name.clone());
+    }
+
+    /// A compare-and-swap of the head.
+    fn swap(&mut self, seen: u64, texts: BTreeMap<String, Option<String>>) -> bool {
+        let (version, stored) = self.head.get_or_insert_with(|| (0, BTreeMap::new()));
+        if *version != seen {
+            return false;
+        }
+        for (key, text) in texts {
+            match text {
+                Some(text) => drop(stored.insert(key, text)),
+                None => drop(stored.remove(&key)),
+            }
+        }
+        *version += 1;
+        self.places = self.things.iter().map(|(name, thing)| (name.clone(), thing.step)).collect();
+        let head = Head::read(stored).expect("a head");
+        let text = format!(
+            "{} head: run {} open {} finished {:?}",
+            self.now, head.run.seq, head.run.open, head.run.finished
+        );
+        self.trace.push(text);
+        true
+    }
+}
+
+/// A controller: a machine, what it has not heard yet, and what it is about to write.
+struct Controller {
+    machine: Machine,
+    head: u64,
+    news: VecDeque<(u64, Live)>,
+    pending: VecDeque<Write>,
+    known: BTreeMap<Arc<str>, u64>,
+    asleep_until: u64,
+    lag: u64,
+}
+
+impl Controller {
+    fn start(world: &mut World) -> Controller {
+        let (version, head) = match &world.head {
+            Some((version, texts)) => (*version, Head::read(texts).ok()),
+            None => (0, None),
+        };
+        let mut machine = Machine::new(head);
+        machine.wants(world.wanted(), time(world.now));
+        let lag = world.dice.below(3000);
+        let known = world.things.iter().map(|(name, thing)| (name.clone(), thing.live.version)).collect();
+        world.things.values().for_each(|thing| machine.saw(thing.live.clone()));
+        Controller {
+            machine,
+            head: version,
+            news: VecDeque::new(),
+            pending: VecDeque::new(),
+            known,
+            asleep_until: 0,
+            lag,
+        }
+    }
+
+    /// Hears of what changed, late and in order.
+    fn listen(&mut self, world: &World) {
+        for (name, thing) in &world.things {
+            if self.known.get(name) != Some(&thing.live.version) {
+                self.known.insert(name.clone(), thing.live.version);
+                self.news.push_back((world.now + self.lag, thing.live.clone()));
+            }
+        }
+        while self.news.front().is_some_and(|(at, _)| *at <= world.now) {
+            let (_, live) = self.news.pop_front().expect("news");
+            self.machine.saw(live);
+        }
+    }
+
+    /// Does one thing.
+    fn act(&mut self, world: &mut World) {
+        let now = time(world.now);
+        if let Some(write) = self.pending.pop_front() {
+            match world.write(&write) {
+                Ok(live) => self.machine.saw(live),
+                Err(live) => {
+                    if let Some(live) = live {
+                        self.machine.saw(live);
+                    }
+                    // A refused write is tried again only after a look at the head.
+                    let (version, texts) = world.head.clone().expect("a head");
+                    if version != self.head {
+                        self.head = version;
+                        self.machine.reload(Head::read(&texts).ok());
+                    }
+                    self.machine.failed(&write.name, write.stamp.n);
+                }
+            }
+            return;
+        }
+        self.machine.wants(world.wanted(), now);
+        let decision = self.machine.decide(now);
+        for key in decision.resolve {
+            self.machine.resolved(&key, Ok(Resolution::exact(rev(world.branch))), now);
+        }
+        if decision.list {
+            let all = world.things.values().map(|thing| thing.live.clone()).collect();
+            self.machine.listed(world.version, all);
+        }
+        if let Some(change) = decision.change {
+            let texts = self.machine.head().texts_of(&change);
+            match world.swap(self.head, texts) {
+                true => {
+                    self.head += 1;
+                    if change.anew {
+                        let revision =
+                            change.revisions.as_ref().and_then(|all| all.get(&key())).expect("a revision");
+                        let target = (world.template, revision.sync.clone());
+                        world.run = world.things.keys().map(|name| (name.clone(), target.clone())).collect();
+                        world.arrived.clear();
+                        world.started.clear();
+                    }
+                    self.machine.stored(&change);
+                }
+                false => {
+                    let (version, texts) = world.head.clone().expect("a head");
+                    self.head = version;
+                    self.machine.reload(Head::read(&texts).ok());
+                }
+            }
+        }
+        self.pending.extend(decision.writes);
+    }
+}
+
+/// Runs one seed: trouble first, then calm; the rollout must come to its end and then be quiet.
+fn story(seed: u64) -> (usize, usize) {
+    let mut world = World::new(seed);
+    let mut controllers = vec![Controller::start(&mut world)];
+    let trouble = 60_000 + world.dice.below(120_000);
+    let mut commits = 1;
+    while world.now < trouble {
+        world.now += 50 + world.dice.below(150);
+        world.live_on();
+        match world.dice.below(1000) {
+            0..=3 => {
+                world.branch += 1;
+                commits += 1;
+            }
+            4..=5 => world.template += 1,
+            6..=9 => {
+                let at = world.dice.below(controllers.len() as u64) as usize;
+                controllers[at] = Controller::start(&mut world);
+            }
+            10..=12 => {
+                let at = world.dice.below(controllers.len() as u64) as usize;
+                controllers[at].asleep_until = world.now + world.dice.below(20_000);
+            }
+            13 if controllers.len() < 2 => {
+                let another = Controller::start(&mut world);
+                controllers.push(another);
+            }
+            14..=15 => world.control.paused = !world.control.paused,
+            16..=17 => {
+                let names: Vec<Arc<str>> = world.things.keys().cloned().collect();
+                let name = &names[world.dice.below(names.len() as u64) as usize];
+                let step = world.dice.below(world.steps.len() as u64) as usize;
+                world.trace.push(format!("{} {name} moves to step {step}", world.now));
+                world.things.get_mut(name).expect("an Application").step = Some(step);
+            }
+            _ => {}
+        }
+        for controller in &mut controllers {
+            if controller.asleep_until <= world.now {
+                controller.listen(&world);
+                controller.act(&mut world);
+            }
+        }
+    }
+    world.control.paused = false;
+    let end = world.now + 1_200_000;
+    let mut calm_since = None;
+    while world.now < end {
+        world.now += 100;
+        world.live_on();
+        for controller in &mut controllers {
+            controller.listen(&world);
+            controller.act(&mut world);
+        }
+        let finished = controllers[0].machine.head().run.finished.is_some();
+        let target = (world.template, rev(world.branch));
+        let all = world.things.values().all(|thing| thing.deployed.as_ref() == Some(&target));
+        match calm_since {
+            None if finished && all => calm_since = Some((world.now, world.writes)),
+            Some((since, writes)) if world.now > since + 5000 && world.now < since + 5200 => {
+                calm_since = Some((since, world.writes.max(writes)));
+            }
+            Some((since, writes)) if world.now > since + 300_000 => {
+                assert_eq!(
+                    world.writes, writes,
+                    "seed {seed}: writes though nothing changed: {:#?}",
+                    world.trace
+                );
+                return (world.starts, commits);
+            }
+            _ => {}
+        }
+    }
+    let blockers = controllers[0].machine.blockers(time(world.now));
+    panic!("seed {seed}: the rollout does not end: {blockers:#?}\n{:#?}", world.tail());
+}
+
+#[test]
+fn no_order_is_broken_and_every_rollout_ends() {
+    let (mut starts, mut commits) = (0, 0);
+    for seed in 0..300 {
+        let result = std::panic::catch_unwind(|| story(seed));
+        let Ok((more_starts, more_commits)) = result else { panic!("seed {seed}") };
+        starts += more_starts;
+        commits += more_commits;
+    }
+    println!("300 stories, {commits} commits, {starts} starts, no order broken");
+    assert!(starts > 300 && commits > 300);
+}
