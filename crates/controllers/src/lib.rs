@@ -18,6 +18,7 @@ mod settings;
 pub mod webhook;
 
 pub use application::{ApplicationController, ApplicationSettings, Timing};
+pub use baton_rollout::fuse::Fuse;
 pub use cache::ObjectKey;
 pub use clock::Clock;
 pub use controller::{Controller, PassFailed, RunError, run};

@@ -61,6 +61,11 @@ impl ApiError {
         matches!(self, ApiError::Refused { code: 409, reason, .. } if reason == "AlreadyExists")
     }
 
+    /// Whether this controller may not do that.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, ApiError::Refused { code: 403, .. })
+    }
+
     /// Whether a test of a JSON patch failed, or the patch left something the API does not take.
     pub(crate) fn is_invalid(&self) -> bool {
         matches!(self, ApiError::Refused { code: 422, .. })

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use baton_api::application_set::{ApplicationSetSyncPolicy, ApplicationsSync};
 
+use baton_rollout::fuse::Fuse;
+
 use crate::clock::Clock;
 use crate::environment::Environment;
 use crate::namespaces::{AllowedNamespaces, PatternError};
@@ -65,6 +67,8 @@ pub struct Settings {
     pub webhook_parallelism: usize,
     /// Let only one controller act.
     pub leader_election: bool,
+    /// How many of a set's Applications generators may drop at once without approval. Baton's own; Argo CD has none.
+    pub deletion_fuse: Fuse,
     /// Where dates come from.
     pub clock: Clock,
     /// Decides the jitter of retries.
@@ -167,6 +171,7 @@ impl Settings {
             github_api_metrics: false,
             webhook_parallelism: 50,
             leader_election: false,
+            deletion_fuse: Fuse::Off,
             clock: Clock::System,
             seed: 0,
         }

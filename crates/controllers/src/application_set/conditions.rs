@@ -27,14 +27,40 @@ pub(crate) enum Verdict {
     },
 }
 
-/// The conditions after a verdict. Unchanged ones keep their time; those of a rollout stay only where the set has one.
-pub(crate) fn after(set: &ApplicationSet, verdict: &Verdict, now: Timestamp) -> Vec<ApplicationSetCondition> {
+/// What stands in the way of deletions, or is under way of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Why the order of deletion makes no sense.
+    pub(crate) invalid: Option<String>,
+    /// What waits for approval.
+    pub(crate) held: Option<String>,
+    /// How far an ordered deletion is: reason and message.
+    pub(crate) deleting: Option<(&'static str, String)>,
+}
+
+/// The conditions after a verdict and with what is known of deletions; none of either leaves what it would say as it
+/// is. Unchanged ones keep their time; those of a rollout stay only where the set has one.
+pub(crate) fn after(
+    set: &ApplicationSet,
+    verdict: Option<&Verdict>,
+    standing: Option<&Standing>,
+    now: Timestamp,
+) -> Vec<ApplicationSetCondition> {
     let known = &set.status.conditions;
     let settled = [kind::PARAMETERS_GENERATED, kind::ERROR_OCCURRED, kind::RESOURCES_UP_TO_DATE];
-    let of_rollout = [kind::ROLLOUT_PROGRESSING, kind::INVALID_ROLLOUT_CONFIG];
-    let replaced = |condition: &ApplicationSetCondition| {
-        let kind = condition.kind.as_str();
-        settled.contains(&kind) || (of_rollout.contains(&kind) && !rolls(set))
+    let of_deletion = [kind::DELETION_PROGRESSING, kind::DELETION_HELD];
+    let replaced = |condition: &ApplicationSetCondition| match condition.kind.as_str() {
+        kind if settled.contains(&kind) => verdict.is_some(),
+        kind if of_deletion.contains(&kind) => standing.is_some(),
+        kind::ROLLOUT_PROGRESSING => !rolls(set),
+        // The steps of a rollout have their say too; only what was said about the deletion is taken back.
+        kind::INVALID_ROLLOUT_CONFIG => match standing {
+            Some(standing) => {
+                standing.invalid.is_some() || !rolls(set) || condition.message.starts_with("deletionOrder ")
+            }
+            None => false,
+        },
+        _ => false,
     };
     let time = Some(Time(now));
     let mut conditions: Vec<ApplicationSetCondition> = Vec::new();
@@ -42,7 +68,8 @@ pub(crate) fn after(set: &ApplicationSet, verdict: &Verdict, now: Timestamp) -> 
         let last_transition_time = condition.last_transition_time.clone().or_else(|| time.clone());
         conditions.push(ApplicationSetCondition { last_transition_time, ..condition.clone() });
     }
-    for condition in told(verdict) {
+    let told = verdict.map(told).into_iter().flatten().chain(standing.map(stood).into_iter().flatten());
+    for condition in told {
         let same = known.iter().find(|known| {
             known.kind == condition.kind
                 && known.status == condition.status
@@ -81,6 +108,7 @@ pub(crate) fn health(conditions: &[ApplicationSetCondition]) -> HealthStatus {
     };
     let verdicts = [
         (kind::ERROR_OCCURRED, HealthCode::Degraded),
+        (kind::DELETION_HELD, HealthCode::Suspended),
         (kind::ROLLOUT_PROGRESSING, HealthCode::Progressing),
         (kind::RESOURCES_UP_TO_DATE, HealthCode::Healthy),
     ];
@@ -103,14 +131,33 @@ pub(crate) fn rolls(set: &ApplicationSet) -> bool {
         .is_some_and(|strategy| strategy.kind == StrategyType::RollingSync && strategy.rolling_sync.is_some())
 }
 
-fn told(verdict: &Verdict) -> Vec<ApplicationSetCondition> {
-    let condition = |kind: &str, status, reason: &str, message: &str| ApplicationSetCondition {
+fn condition(kind: &str, status: ConditionStatus, reason: &str, message: &str) -> ApplicationSetCondition {
+    ApplicationSetCondition {
         kind: kind.to_owned(),
         status,
         reason: reason.to_owned(),
         message: message.to_owned(),
         last_transition_time: None,
-    };
+    }
+}
+
+fn stood(standing: &Standing) -> Vec<ApplicationSetCondition> {
+    use ConditionStatus::True;
+    let invalid = standing.invalid.as_deref().map(|message| {
+        condition(kind::INVALID_ROLLOUT_CONFIG, True, reason::INVALID_ROLLOUT_CONFIG, message)
+    });
+    let held = standing
+        .held
+        .as_deref()
+        .map(|message| condition(kind::DELETION_HELD, True, reason::DELETION_FUSE, message));
+    let deleting = standing
+        .deleting
+        .as_ref()
+        .map(|(reason, message)| condition(kind::DELETION_PROGRESSING, True, reason, message));
+    invalid.into_iter().chain(held).chain(deleting).collect()
+}
+
+fn told(verdict: &Verdict) -> Vec<ApplicationSetCondition> {
     use ConditionStatus::{False, True};
     let generated =
         condition(kind::PARAMETERS_GENERATED, True, reason::PARAMETERS_GENERATED, PARAMETERS_GENERATED);
@@ -162,7 +209,7 @@ mod tests {
     fn success_is_three_conditions_sorted_by_type() {
         let all = "All applications have been generated successfully";
         let time = "1970-01-01T00:00:10Z";
-        let conditions = after(&with(vec![]), &Verdict::UpToDate, at(10));
+        let conditions = after(&with(vec![]), Some(&Verdict::UpToDate), None, at(10));
         let expected = json!([
             {"type": "ErrorOccurred", "status": "False", "reason": "ApplicationSetUpToDate", "message": all,
              "lastTransitionTime": time},
@@ -177,7 +224,8 @@ mod tests {
 
     #[test]
     fn an_error_of_the_generators_is_in_all_three() {
-        let conditions = after(&with(vec![]), &failed("no such key"), at(10));
+        let conditions =
+            after(&with(vec![]), Some(&failed("no such key")), Some(&Standing::default()), at(10));
         let told: Vec<_> = conditions
             .iter()
             .map(|c| (c.kind.as_str(), c.status.as_str(), c.reason.as_str(), c.message.as_str()))
@@ -196,10 +244,10 @@ mod tests {
 
     #[test]
     fn what_did_not_change_keeps_its_time() {
-        let first = after(&with(vec![]), &failed("a"), at(10));
-        let again = after(&with(first.clone()), &failed("a"), at(20));
+        let first = after(&with(vec![]), Some(&failed("a")), Some(&Standing::default()), at(10));
+        let again = after(&with(first.clone()), Some(&failed("a")), Some(&Standing::default()), at(20));
         assert_eq!(first, again);
-        let changed = after(&with(first.clone()), &failed("b"), at(20));
+        let changed = after(&with(first.clone()), Some(&failed("b")), Some(&Standing::default()), at(20));
         assert!(changed.iter().all(|condition| condition.last_transition_time == Some(Time(at(20)))));
         assert!(!say_the_same(&first, &changed));
     }
@@ -212,12 +260,12 @@ mod tests {
             ..ApplicationSetCondition::default()
         };
         let mut set = with(vec![progressing]);
-        assert_eq!(after(&set, &Verdict::UpToDate, at(1)).len(), 3);
+        assert_eq!(after(&set, Some(&Verdict::UpToDate), Some(&Standing::default()), at(1)).len(), 3);
         set.spec.strategy = Some(
             serde_json::from_value(json!({"type": "RollingSync", "rollingSync": {"steps": []}}))
                 .expect("a strategy"),
         );
-        let kept = after(&set, &Verdict::UpToDate, at(1));
+        let kept = after(&set, Some(&Verdict::UpToDate), Some(&Standing::default()), at(1));
         assert_eq!(kept.len(), 4);
         assert_eq!(health(&kept).status, HealthCode::Progressing);
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::application::Destination;
+use baton_api::names::baton::SET_LABEL;
 use baton_api::names::finalizer;
 use baton_render::RenderError;
 use futures::{StreamExt, stream};
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use super::compare::{self, CompareError, Rules};
 use super::desired::Desired;
 use super::destinations::Destinations;
+use super::ownership::Guarding;
 use super::plan::Plan;
 use crate::cache::{Known, ObjectKey, Observed, Record};
 use crate::digest::Digest;
@@ -43,6 +45,15 @@ pub(crate) enum ApplyError {
     Terminating(String),
     #[error("Application {0:?} changes faster than it can be written")]
     Moving(String),
+}
+
+/// What an Application is released from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// Set and guard: it outlives both.
+    Whole,
+    /// The guard alone.
+    Guard,
 }
 
 /// Failures by name of the Application.
@@ -155,15 +166,22 @@ impl Executor<'_> {
         results.into_iter().filter_map(|(name, result)| Some((name, result.err()?))).collect()
     }
 
-    /// Takes the set out of the owners of an Application, so that it outlives the set.
-    pub(crate) async fn release(&self, name: &str) -> Result<(), ApplyError> {
+    /// Takes the set, its guard, or both out of the owners of an Application.
+    pub(crate) async fn release(&self, name: &str, what: Release) -> Result<(), ApplyError> {
         for _ in 0..2 {
             let Some(live) = self.objects.get(name).await? else { return Ok(()) };
             let observed = observe(&live)?;
-            let mut owners = observed.metadata.owner_references.clone().unwrap_or_default();
-            owners.retain(|owner| !(owner.kind == "ApplicationSet" && owner.name == *self.set.name));
-            let owners = if owners.is_empty() { Value::Null } else { json!(owners) };
-            let patch = json!({"metadata": {"ownerReferences": owners}});
+            let owners = observed.metadata.owner_references.clone().unwrap_or_default();
+            let mut owners = Guarding::Without.applied(&self.set.name, owners);
+            let mut patch = json!({"metadata": {}});
+            if what == Release::Whole {
+                owners.retain(|owner| !(owner.kind == "ApplicationSet" && owner.name == *self.set.name));
+                if observed.marked {
+                    patch["metadata"]["labels"] = json!({SET_LABEL: null});
+                }
+            }
+            patch["metadata"]["ownerReferences"] =
+                if owners.is_empty() { Value::Null } else { json!(owners) };
             match self.objects.patch(name, patch, Seen::of(&live)).await {
                 Ok(answer) => {
                     self.fold(&answer);
@@ -450,7 +468,7 @@ impl Executor<'_> {
         Some(digest)
     }
 
-    fn fold(&self, answer: &Value) {
+    pub(crate) fn fold(&self, answer: &Value) {
         if !self.dry_run
             && let Ok(observed) = observe(answer)
         {

@@ -12,11 +12,15 @@ mod conditions;
 mod desired;
 mod destinations;
 mod execute;
+mod fuse;
+mod guard;
 mod ignore;
+mod leave;
 mod order;
 mod ownership;
 mod plan;
 mod status;
+mod teardown;
 mod triggers;
 mod validate;
 mod world;
@@ -27,10 +31,11 @@ use std::time::Duration;
 
 use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::reason;
+use baton_api::names::API_VERSION;
 use baton_api::names::application_set::REFRESH;
-use baton_api::names::{API_VERSION, finalizer};
 use baton_api::{ApplicationSet, names};
 use baton_generators::{Generated, Generators, Reads};
+use baton_rollout::pin::Fingerprint;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::core::DeserializeGuard;
@@ -44,14 +49,17 @@ use crate::objects::{ApiError, Objects, Seen};
 use crate::settings::Settings;
 use crate::webhook::Candidate;
 use compare::Rules;
-use conditions::Verdict;
+use conditions::{Standing, Verdict};
 use desired::{Desired, Rendered};
 use destinations::Destinations;
 use execute::{Executor, Failures};
+use fuse::{Leavers, Outcome, Throttle};
+use guard::Guard;
 use ignore::IgnoreRules;
-use ownership::Guarding;
+use ownership::{Guarding, Marks};
 use plan::Settled;
 use status::Findings;
+use teardown::Teardown;
 use validate::Faults;
 use world::ClusterWorld;
 
@@ -73,6 +81,8 @@ pub(crate) enum PassError {
     Status(#[source] ApiError),
     #[error("cannot update the ApplicationSet: {0}")]
     Update(#[source] ApiError),
+    #[error("cannot see to the guard of the Applications: {0}")]
+    Guard(#[source] ApiError),
     #[error("cannot release Application {name:?}: {why}")]
     Release { name: String, why: String },
     #[error("{0}")]
@@ -103,6 +113,19 @@ struct Memory {
     quiet: Option<Quiet>,
     /// Told once, not every pass.
     told: Option<&'static str>,
+    /// The guard of the set's Applications, once it was seen.
+    guard: Option<Guard>,
+    /// Whether it was told that there can be none.
+    unguardable: bool,
+    /// What the Applications were last marked with.
+    marks: Option<Marks>,
+    /// Whether a rollout may have left its head.
+    headed: bool,
+    teardown: Teardown,
+    /// When the progress of an ordered deletion was last written.
+    teardown_writes: Throttle,
+    /// The mass deletion that was last told of.
+    fuse_told: Option<Fingerprint>,
 }
 
 /// A pass that found nothing to do and read nothing but caches: while they are the same, so is the next.
@@ -147,7 +170,8 @@ impl Reconciler {
         self.interests.lock().remove(key);
         match self.held(key).await? {
             None => {
-                self.memories.lock().remove(key);
+                let memory = self.memories.lock().remove(key).unwrap_or_default();
+                self.reap(key, memory).await?;
                 Ok(None)
             }
             Some(Held::Unreadable { error, .. }) => self.report_unreadable(key, &error).await,
@@ -158,7 +182,7 @@ impl Reconciler {
                 }
                 self.tell_unkept(&set, key, &mut memory);
                 let result = match set.metadata.deletion_timestamp.is_some() {
-                    true => self.let_go(key, &set).await,
+                    true => self.let_go(key, set, &mut memory).await,
                     false => self.pass(key, set, &mut memory).await,
                 };
                 self.memories.lock().insert(key.clone(), memory);
@@ -241,6 +265,8 @@ impl Reconciler {
             self.remember(key, quiet.reads.clone(), None);
             return Ok(quiet.requeue);
         }
+        let Some(set) = self.hold(key, set).await? else { return Err(PassError::Changed) };
+        memory.headed |= order::rolls(&set, &self.settings);
         let version = set.metadata.resource_version.clone();
         let generated = match self.generators.generate(&set, &self.world()).await {
             Ok(generated) => generated,
@@ -271,21 +297,31 @@ impl Reconciler {
         let outcome = self.act(key, &set, memory, &generated, &desired, &faults, &destinations).await;
         let reads = generated.reads.only_clusters().then(|| generated.reads.clone());
         self.remember(key, generated.reads, Some(&faults));
-        let written = match &outcome {
-            Ok(()) => {
-                let owned = self.known.applications.lock().owned_by(key);
-                self.write_status(key, set, &verdict, Some(&owned)).await?
-            }
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
             Err((why, message)) => {
                 verdict = failed(why, message.clone());
-                self.write_status(key, set, &verdict, None).await?
+                let findings = self.findings(&set, &verdict);
+                self.write_status(key, set, &findings).await?;
+                return Err(PassError::Applications(message));
             }
         };
-        if let Err((_, message)) = outcome {
-            return Err(PassError::Applications(message));
+        if outcome.interrupted {
+            // Its own write of the set brings the next pass.
+            return Ok(Some(Duration::ZERO));
         }
+        self.unguard(key, &set, memory).await?;
+        let owned = self.known.applications.lock().owned_by(key);
+        let findings = Findings {
+            applications: Some(&owned),
+            standing: Some(&outcome.standing),
+            deletion: outcome.shown_deletion(order::rolls(&set, &self.settings)),
+            ..self.findings(&set, &verdict)
+        };
+        let written = self.write_status(key, set, &findings).await?;
         let untouched = match written {
             Written::Ours(set) => {
+                let set = self.spend_approval(key, set, outcome.leaving).await?;
                 let same =
                     self.surroundings(key, &set) == surroundings && set.metadata.resource_version == version;
                 self.remove_refresh(key, set, &verdict).await?;
@@ -295,11 +331,12 @@ impl Reconciler {
             Written::Gone => return Ok(None),
         };
         let requeue = generated.requeue_after.filter(|delay| !delay.is_zero());
-        memory.quiet = reads.filter(|_| untouched && faults.by_name.is_empty()).map(|reads| Quiet {
-            surroundings,
-            reads,
-            requeue,
-        });
+        let settled = untouched && faults.by_name.is_empty() && outcome.wake.is_none();
+        memory.quiet = reads.filter(|_| settled).map(|reads| Quiet { surroundings, reads, requeue });
+        let requeue = match (requeue, outcome.wake) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
         Ok(match faults.by_name.is_empty() {
             true => requeue,
             false => Some(requeue.unwrap_or(AFTER_FAILURE)),
@@ -332,29 +369,47 @@ impl Reconciler {
         desired: &[Desired],
         faults: &Faults,
         destinations: &Destinations,
-    ) -> Result<(), (&'static str, String)> {
+    ) -> Result<Outcome, (&'static str, String)> {
         let order::Order::AllAtOnce = order::of(set, &self.settings);
+        let guarding = self.guarding(key, set, memory).await;
+        let guarding = guarding.map_err(|error| (reason::CREATE_APPLICATION_ERROR, error.to_string()))?;
+        let marks = Marks { label: order::mark(set, &self.settings), guard: guarding };
+        if memory.marks.as_ref() != Some(&marks) {
+            // What was compared by other rules has to be compared again.
+            memory.settled.clear();
+        }
+        memory.marks = Some(marks.clone());
         let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
         let owned = self.known.applications.lock().owned_by(key);
         let faulty = |name: &str| faults.by_name.contains_key(name);
         let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled);
-        if plan.create.is_empty() && plan.compare.is_empty() && plan.delete.is_empty() {
+        let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
+        let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));
+        if plan.create.is_empty() && plan.compare.is_empty() && !leaving {
             memory.forget_others(&owned);
-            return Ok(());
+            memory.teardown = Teardown::default();
+            let invalid = order::deletion(set).err().map(|invalid| invalid.advice());
+            return Ok(Outcome {
+                standing: Standing { invalid, ..Standing::default() },
+                ..Outcome::default()
+            });
         }
         let writing = match policy.allows_update() {
             true => reason::UPDATE_APPLICATION_ERROR,
             false => reason::CREATE_APPLICATION_ERROR,
         };
-        let executor = self.executor(key, set, policy.allows_update());
+        let mut executor = self.executor(key, set, policy.allows_update());
+        executor.rules.mark = marks.label;
+        executor.rules.guard = marks.guard;
         let render = |desired: &Desired| memory.rendered.render(set, &generated.groups, desired);
         let (settled, failures) = executor.write(&plan, render).await;
         memory.settled.extend(settled);
         first(failures).map_err(|message| (writing, message))?;
-        let failures = executor.delete(&plan.delete, &owned, destinations).await;
-        first(failures).map_err(|message| (reason::DELETE_APPLICATION_ERROR, message))?;
+        let leavers = Leavers { wanted: &wanted, owned: &owned, names: &plan.delete, destinations };
+        let outcome = self.drop_leavers(&executor, set, memory, leavers).await;
+        let outcome = outcome.map_err(|message| (reason::DELETE_APPLICATION_ERROR, message))?;
         memory.forget_others(&self.known.applications.lock().owned_by(key));
-        Ok(())
+        Ok(Outcome { leaving, ..outcome })
     }
 
     /// Ends a pass that never came to know what is wanted: nothing is created, changed or deleted.
@@ -369,36 +424,11 @@ impl Reconciler {
         let verdict = Verdict::Failed { reason, message, generated: false };
         // The wish to be looked at anew was granted, if in vain: left in place, the next wish would change nothing
         // and wake nobody.
-        if let Written::Ours(set) = self.write_status(key, set, &verdict, None).await? {
+        let findings = self.findings(&set, &verdict);
+        if let Written::Ours(set) = self.write_status(key, set, &findings).await? {
             self.remove_refresh(key, set, &verdict).await?;
         }
         Ok(Some(AFTER_FAILURE))
-    }
-
-    /// A set that is being deleted: its Applications are spared where the policy says so, then it may go.
-    async fn let_go(&self, key: &ObjectKey, set: &ApplicationSet) -> Result<Option<Duration>, PassError> {
-        let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
-        if !policy.allows_delete() {
-            let executor = self.executor(key, set, false);
-            let owned = self.known.applications.lock().owned_by(key);
-            for name in owned.keys() {
-                executor
-                    .release(name)
-                    .await
-                    .map_err(|error| PassError::Release { name: name.to_string(), why: error.to_string() })?;
-            }
-        }
-        let finalizers = set.metadata.finalizers.as_deref().unwrap_or_default();
-        if finalizers.iter().any(|name| name == finalizer::RESOURCES) {
-            let left: Vec<&String> = finalizers.iter().filter(|name| *name != finalizer::RESOURCES).collect();
-            let patch = json!({"metadata": {"finalizers": left}});
-            match self.sets(key).patch(&key.name, patch, seen(set)).await {
-                Ok(answer) => self.fold_set(key, &answer),
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(self.doubting(key, error, PassError::Update)),
-            }
-        }
-        Ok(None)
     }
 
     /// A set that cannot be read says so.
@@ -413,7 +443,7 @@ impl Reconciler {
         let message = format!("the ApplicationSet cannot be read: {error}");
         let verdict = Verdict::Failed { reason: reason::ERROR_OCCURRED, message, generated: false };
         let now = self.settings.clock.now_in_seconds();
-        let conditions = conditions::after(&set, &verdict, now);
+        let conditions = conditions::after(&set, Some(&verdict), None, now);
         if !conditions::say_the_same(&conditions, &set.status.conditions) {
             let patch =
                 json!({"status": {"conditions": conditions, "health": conditions::health(&conditions)}});
@@ -428,20 +458,13 @@ impl Reconciler {
         &self,
         key: &ObjectKey,
         set: Whole,
-        verdict: &Verdict,
-        applications: Option<&BTreeMap<Arc<str>, Arc<Record>>>,
+        findings: &Findings<'_>,
     ) -> Result<Written, PassError> {
-        let findings = Findings {
-            verdict,
-            applications,
-            listed_at_most: self.settings.max_resources_status_count,
-            clear_rollout: order::of(&set, &self.settings) == order::Order::AllAtOnce,
-        };
         let (mut set, mut changed) = (set, false);
         let mut attempts = STATUS_ATTEMPTS;
         loop {
             let now = self.settings.clock.now_in_seconds();
-            let Some(patch) = status::patch(&set, &findings, now) else { break };
+            let Some(patch) = status::patch(&set, findings, now) else { break };
             attempts -= 1;
             match self.sets(key).patch_status(&key.name, patch, seen(&set)).await {
                 Ok(answer) => {
@@ -468,6 +491,16 @@ impl Reconciler {
         Ok(if changed { Written::Changed } else { Written::Ours(set) })
     }
 
+    /// What is told of a verdict alone.
+    fn findings<'a>(&self, set: &ApplicationSet, verdict: &'a Verdict) -> Findings<'a> {
+        Findings {
+            verdict: Some(verdict),
+            listed_at_most: self.settings.max_resources_status_count,
+            clear_rollout: order::of(set, &self.settings) == order::Order::AllAtOnce,
+            ..Findings::default()
+        }
+    }
+
     /// The wish to be looked at anew is granted.
     async fn remove_refresh(&self, key: &ObjectKey, set: Whole, verdict: &Verdict) -> Result<(), PassError> {
         if !set.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REFRESH)) {
@@ -485,7 +518,8 @@ impl Reconciler {
             Err(error) => {
                 let told = failed(reason::REFRESH_APPLICATION_ERROR, error.to_string());
                 if !error.is_conflict() && *verdict == Verdict::UpToDate {
-                    self.write_status(key, set, &told, None).await?;
+                    let findings = self.findings(&set, &told);
+                    self.write_status(key, set, &findings).await?;
                 }
                 Err(self.doubting(key, error, PassError::Update))
             }
@@ -499,24 +533,15 @@ impl Reconciler {
             |own: Vec<String>, global: &[String]| own.into_iter().chain(global.iter().cloned()).collect();
         let rules = Rules {
             mark: None,
-            guard: Guarding::Without,
+            guard: Guarding::AsItIs,
             preserved_annotations: with(own.annotations, &settings.preserved_annotations),
             preserved_labels: with(own.labels, &settings.preserved_labels),
             ignore: IgnoreRules::read(&set.spec.ignore_application_differences),
         };
-        let about = ObjectReference {
-            api_version: Some(API_VERSION.to_owned()),
-            kind: Some("ApplicationSet".to_owned()),
-            namespace: set.metadata.namespace.clone(),
-            name: set.metadata.name.clone(),
-            uid: set.metadata.uid.clone(),
-            resource_version: set.metadata.resource_version.clone(),
-            field_path: None,
-        };
         Executor {
             set: key,
             owner: ownership::reference(set),
-            about,
+            about: about(set),
             rules,
             may_update,
             objects: self.objects(key, "applications"),
@@ -534,6 +559,15 @@ impl Reconciler {
             clusters: faults.is_some_and(|faults| faults.unknown_clusters),
         };
         self.interests.lock().insert(key.clone(), interest);
+    }
+
+    fn warn(&self, set: &ApplicationSet, reason: &'static str, message: String) {
+        tracing::warn!(
+            application_set = %ObjectKey::of(&set.metadata), reason, "{message}"
+        );
+        if let Some(recorder) = &self.recorder {
+            recorder.warning(&about(set), reason, message);
+        }
     }
 
     fn tell_unkept(&self, set: &ApplicationSet, key: &ObjectKey, memory: &mut Memory) {
@@ -608,6 +642,18 @@ fn seen(set: &ApplicationSet) -> Seen<'_> {
     Seen {
         uid: set.metadata.uid.as_deref().unwrap_or_default(),
         version: set.metadata.resource_version.as_deref(),
+    }
+}
+
+fn about(set: &ApplicationSet) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(API_VERSION.to_owned()),
+        kind: Some("ApplicationSet".to_owned()),
+        namespace: set.metadata.namespace.clone(),
+        name: set.metadata.name.clone(),
+        uid: set.metadata.uid.clone(),
+        resource_version: set.metadata.resource_version.clone(),
+        field_path: None,
     }
 }
 

@@ -1,7 +1,7 @@
-//! Whether a set's Applications change in an order. The one place where the ordered rollout comes in.
+//! Whether a set's Applications change and go in an order. The one place where the ordered rollout comes in.
 
 use baton_api::ApplicationSet;
-use baton_api::strategy::DeletionOrder;
+use baton_rollout::deletion::{self, Invalid};
 
 use super::conditions;
 use crate::settings::Settings;
@@ -21,6 +21,31 @@ pub(crate) fn of(_set: &ApplicationSet, _settings: &Settings) -> Order {
     Order::AllAtOnce
 }
 
+/// In which order a set's Applications go.
+///
+/// # Errors
+/// If it asks for one that makes no sense: nothing of it may be deleted.
+pub(crate) fn deletion(set: &ApplicationSet) -> Result<deletion::Order, Invalid> {
+    deletion::Order::of(set.spec.strategy.as_ref()).map(|(order, _)| order)
+}
+
+/// Whether a set's Applications are guarded against going out of order: an order of deletion is asked for, whether it
+/// makes sense or not.
+pub(crate) fn is_guarded(set: &ApplicationSet) -> bool {
+    !matches!(deletion(set), Ok(deletion::Order::AllAtOnce))
+}
+
+/// Whether a set's Applications change in the order of steps.
+pub(crate) fn rolls(set: &ApplicationSet, settings: &Settings) -> bool {
+    settings.progressive_syncs && conditions::rolls(set)
+}
+
+/// The value of the label by which the Applications of a set with an order are found.
+pub(crate) fn mark(set: &ApplicationSet, settings: &Settings) -> Option<String> {
+    let name = set.metadata.name.as_deref().unwrap_or_default();
+    (is_guarded(set) || rolls(set, settings)).then(|| label_value(name))
+}
+
 /// Whether changes of an Application's verdicts matter to its set.
 pub(crate) fn follows_verdicts(_settings: &Settings) -> bool {
     false
@@ -28,14 +53,10 @@ pub(crate) fn follows_verdicts(_settings: &Settings) -> bool {
 
 /// What a user must be told about an order that is asked for and not kept.
 pub(crate) fn unkept(set: &ApplicationSet, settings: &Settings) -> Option<&'static str> {
-    let strategy = set.spec.strategy.as_ref()?;
-    let deletes_in_order =
-        matches!(strategy.deletion_order(), Ok(DeletionOrder::Reverse | DeletionOrder::Custom));
-    if settings.progressive_syncs && conditions::rolls(set) {
-        Some("RollingSync is not available in this version: all Applications change together")
-    } else if deletes_in_order && set.metadata.deletion_timestamp.is_some() {
-        Some("ordered deletion is not available in this version: all Applications go together")
-    } else {
-        None
-    }
+    rolls(set, settings)
+        .then_some("RollingSync is not available in this version: all Applications change together")
+}
+
+pub(crate) fn label_value(set: &str) -> String {
+    set.to_owned()
 }

@@ -32,6 +32,14 @@ pub(crate) enum Guarding {
     Without,
 }
 
+/// What an ordered set puts on its Applications beside its own reference.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Marks {
+    /// Value of the label that names the set.
+    pub(crate) label: Option<String>,
+    pub(crate) guard: Guarding,
+}
+
 /// The reference to the guard of a set.
 pub(crate) fn guard_reference(set: &str, uid: &str) -> OwnerReference {
     OwnerReference {

@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use baton_api::rollout_status::{DeletionStatus, RolloutStatus};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::conditions::{self, Verdict};
+use super::conditions::{self, Standing, Verdict};
 use crate::cache::{Listed, Record, Whole, written};
 
-/// What a pass found out.
+/// What a pass found out. What is none is left as it is.
+#[derive(Default)]
 pub(crate) struct Findings<'a> {
-    pub(crate) verdict: &'a Verdict,
+    pub(crate) verdict: Option<&'a Verdict>,
+    /// What stands in the way of deletions.
+    pub(crate) standing: Option<&'a Standing>,
+    /// How far an ordered deletion is, if there is one.
+    pub(crate) deletion: Option<Option<&'a DeletionStatus>>,
     /// The set's Applications; none where the pass did not get that far.
     pub(crate) applications: Option<&'a BTreeMap<Arc<str>, Arc<Record>>>,
     /// How many of them are listed; 0 is all.
@@ -24,7 +30,7 @@ pub(crate) struct Findings<'a> {
 pub(crate) fn patch(set: &Whole, findings: &Findings<'_>, now: Timestamp) -> Option<Value> {
     let status = &set.status;
     let mut changes = Map::new();
-    let conditions = conditions::after(set, findings.verdict, now);
+    let conditions = conditions::after(set, findings.verdict, findings.standing, now);
     let health = conditions::health(&conditions);
     if !conditions::say_the_same(&conditions, &status.conditions) {
         changes.insert("conditions".to_owned(), json!(conditions));
@@ -54,6 +60,21 @@ pub(crate) fn patch(set: &Whole, findings: &Findings<'_>, now: Timestamp) -> Opt
     }
     if findings.clear_rollout && !status.application_status.is_empty() {
         changes.insert("applicationStatus".to_owned(), Value::Null);
+    }
+    let rollout = status.rollout.as_ref();
+    let known = rollout.and_then(|rollout| rollout.deletion.as_ref());
+    match findings.deletion {
+        Some(deletion) if deletion != known => {
+            let only = rollout.is_none_or(|rollout| {
+                RolloutStatus { deletion: None, ..rollout.clone() } == RolloutStatus::default()
+            });
+            let change = match deletion {
+                None if only => Value::Null,
+                deletion => json!({ "deletion": deletion }),
+            };
+            changes.insert("rollout".to_owned(), change);
+        }
+        _ => {}
     }
     (!changes.is_empty()).then(|| json!({ "status": changes }))
 }

@@ -135,15 +135,19 @@ pub(crate) fn owning_set(metadata: &ObjectMeta) -> Option<Arc<str>> {
     if owners.iter().any(|owner| owner.controller == Some(true)) {
         return controlling_set(owners);
     }
-    let set = metadata.labels.as_ref()?.get(names::baton::SET_LABEL)?;
-    owners.iter().any(|owner| is_guard_of(set, owner)).then(|| Arc::from(set.as_str()))
+    // The label alone is anybody's to write; the guard's name says which set it is.
+    metadata.labels.as_ref()?.get(names::baton::SET_LABEL)?;
+    owners.iter().find_map(guarded_set).map(Arc::from)
 }
 
 /// Whether an owner is the guard of a set: see [`names::baton::GUARD_SUFFIX`].
 pub(crate) fn is_guard_of(set: &str, owner: &OwnerReference) -> bool {
-    owner.api_version == "v1"
-        && owner.kind == "ConfigMap"
-        && owner.name.strip_suffix(names::baton::GUARD_SUFFIX) == Some(set)
+    guarded_set(owner) == Some(set)
+}
+
+fn guarded_set(owner: &OwnerReference) -> Option<&str> {
+    let is_map = owner.api_version == "v1" && owner.kind == "ConfigMap";
+    is_map.then(|| owner.name.strip_suffix(names::baton::GUARD_SUFFIX)).flatten()
 }
 
 /// The ApplicationSet among the owners that controls the object. Its uid does not count: a set made anew takes over

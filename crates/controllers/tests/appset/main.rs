@@ -1,5 +1,6 @@
 //! The ApplicationSet controller over an embedded API, under a paused clock.
 
+mod deletion;
 mod faults;
 mod goldens;
 mod lifecycle;
