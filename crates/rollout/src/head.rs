@@ -107,6 +107,9 @@ pub struct Row {
     pub n: u64,
     /// What that write is, if it is of this run.
     pub intent: Option<Intent>,
+    /// Whether that write, which then was the one before the number, is to be made impossible: if it has landed it
+    /// stands, and if not, a fence lands in its stead.
+    pub fence: bool,
     /// Whether it holds one of its step's slots.
     pub slot: bool,
     /// How it came to be done in this run.
@@ -298,14 +301,16 @@ fn written_revisions(revisions: &BTreeMap<SourceKey, Resolution>) -> Vec<(String
 impl Row {
     /// An Application that nothing has been done about.
     pub fn new(id: Fingerprint, pin: Fingerprint) -> Row {
-        Row { id, pin, n: 0, intent: None, slot: false, done: None, since: 0 }
+        Row { id, pin, n: 0, intent: None, fence: false, slot: false, done: None, since: 0 }
     }
 
     fn write(&self, text: &mut String) {
         let intent = self.intent.map_or('-', Intent::letter);
         let done = self.done.map_or('-', Done::letter);
         let slot = if self.slot { '+' } else { '-' };
-        let _ = writeln!(text, "{} {} {} {intent}{slot}{done} {}", self.id, self.pin, self.n, self.since);
+        let fence = if self.fence { '+' } else { '-' };
+        let _ =
+            writeln!(text, "{} {} {} {intent}{slot}{done}{fence} {}", self.id, self.pin, self.n, self.since);
     }
 
     fn read(line: &str) -> Option<Row> {
@@ -317,25 +322,27 @@ impl Row {
             '-' => None,
             letter => Some(Intent::ALL.into_iter().find(|intent| intent.letter() == letter)?),
         };
-        let slot = match letters.next()? {
-            '+' => true,
-            '-' => false,
-            _ => return None,
+        let flag = |letter: char| match letter {
+            '+' => Some(true),
+            '-' => Some(false),
+            _ => None,
         };
+        let slot = flag(letters.next()?)?;
         let done = match letters.next()? {
             '-' => None,
             letter => Some(Done::ALL.into_iter().find(|done| done.letter() == letter)?),
         };
+        let fence = flag(letters.next()?)?;
         let since = words.next()?.parse().ok()?;
         let ends = letters.next().is_none() && words.next().is_none();
-        ends.then_some(Row { id, pin, n, intent, slot, done, since })
+        ends.then_some(Row { id, pin, n, intent, fence, slot, done, since })
     }
 }
 
 // === impl Intent ===
 
 impl Intent {
-    const ALL: [Intent; 8] = [
+    const ALL: [Intent; 7] = [
         Intent::Arm,
         Intent::Refresh,
         Intent::HardRefresh,
@@ -343,7 +350,6 @@ impl Intent {
         Intent::Start,
         Intent::Heal,
         Intent::Terminate,
-        Intent::Fence,
     ];
 
     fn letter(self) -> char {
@@ -355,7 +361,8 @@ impl Intent {
             Intent::Start => 'o',
             Intent::Heal => 'h',
             Intent::Terminate => 't',
-            Intent::Fence => 'f',
+            // Told by a flag of its own, never as a letter.
+            Intent::Fence => '?',
         }
     }
 
@@ -395,6 +402,7 @@ mod tests {
                 pin: Fingerprint::of([[pin]]),
                 n: n.into(),
                 intent,
+                fence: pin % 3 == 0,
                 slot,
                 done,
                 since: since.into(),

@@ -176,6 +176,8 @@ pub struct Machine {
     settling: BTreeSet<Arc<str>>,
     /// Applications whose intended write has not been seen to land.
     unsettled: BTreeSet<Arc<str>>,
+    /// Applications whose intended write is to be made impossible, or just was.
+    fenced: BTreeSet<Arc<str>>,
     /// Applications that have no row in the run.
     joining: BTreeSet<Arc<str>>,
     /// Applications whose drift is to be healed.
@@ -346,8 +348,11 @@ impl Machine {
             ..App::new(app.status_since)
         };
         *app = kept;
-        self.unsettled.remove(name);
-        self.settling.remove(name);
+        for set in
+            [&mut self.settling, &mut self.unsettled, &mut self.fenced, &mut self.joining, &mut self.healing]
+        {
+            set.remove(name);
+        }
         self.dirty.insert(name.into());
     }
 
@@ -446,10 +451,7 @@ impl Machine {
         let stopped = paused || superseded || self.head.run.aborted;
         // What was intended and has not landed is settled before anything else: made where the run goes on, and made
         // impossible where it does not.
-        let settling = match stopped {
-            true => self.fences(),
-            false => None,
-        };
+        let settling = self.fences(stopped);
         if settling.is_some() {
             return Decision { change: settling, ..Decision::default() };
         }
@@ -513,9 +515,14 @@ impl Machine {
         if let Some(timer) = app.timer {
             self.timers.remove(&(timer, name.clone()));
         }
-        for set in
-            [&mut self.settling, &mut self.unsettled, &mut self.joining, &mut self.healing, &mut self.dirty]
-        {
+        for set in [
+            &mut self.settling,
+            &mut self.unsettled,
+            &mut self.fenced,
+            &mut self.joining,
+            &mut self.healing,
+            &mut self.dirty,
+        ] {
             set.remove(name);
         }
         self.names.remove(&app.id);
@@ -610,7 +617,9 @@ impl Machine {
         if let Some(timer) = app.timer.take() {
             self.timers.remove(&(timer, name.clone()));
         }
-        for set in [&mut self.settling, &mut self.unsettled, &mut self.joining, &mut self.healing] {
+        for set in
+            [&mut self.settling, &mut self.unsettled, &mut self.fenced, &mut self.joining, &mut self.healing]
+        {
             set.remove(name);
         }
         if app.member.is_none() && (app.live.is_none() || wanted.keeps_leavers) {
@@ -693,7 +702,9 @@ impl Machine {
         }
         let busy = app.live.as_ref().is_some_and(Live::is_busy);
         let (slot, done) = row.map_or((false, None), |row| (row.slot, row.done));
-        let fenced = row.is_some_and(|row| row.intent == Some(Intent::Fence)) && !busy;
+        if row.is_some_and(|row| row.fence) {
+            self.fenced.insert(name.clone());
+        }
         let is_settled = !self.unsettled.contains(name);
         let share = Share {
             step,
@@ -711,7 +722,7 @@ impl Machine {
         let records = match &judged {
             Outcome::Done(_) => done.is_none() || (slot && is_settled && !busy),
             Outcome::Wait(wait) if wait.failed => plan.is_some_and(|plan| plan.max_failures.is_some()),
-            _ => slot && fenced && is_settled,
+            _ => false,
         };
         if records && row.is_some() {
             self.settling.insert(name.clone());
@@ -793,15 +804,25 @@ impl Machine {
         Some(Change { run: Some(run), rows, ..Change::default() })
     }
 
-    /// Intends to make impossible what was intended and has not landed.
-    fn fences(&self) -> Option<Change> {
+    /// Intends to make impossible what was intended and has not landed, where nothing may be started; and tells apart
+    /// what had landed before its fence could from what never will.
+    fn fences(&self, stopped: bool) -> Option<Change> {
         let mut rows = Vec::new();
-        for name in &self.unsettled {
+        for name in self.unsettled.iter().chain(&self.fenced) {
             let Some(app) = self.apps.get(name).filter(|app| app.in_flight.is_none()) else { continue };
-            let Some(row) = self.head.row(app.id).filter(|row| row.intent != Some(Intent::Fence)) else {
-                continue;
-            };
-            rows.push(Row { intent: Some(Intent::Fence), n: row.n + 1, ..row.clone() });
+            let (Some(live), Some(row)) = (&app.live, self.head.row(app.id)) else { continue };
+            let landed = landed(live, &self.head.run.set);
+            match row.fence {
+                true if landed >= row.n => {
+                    rows.push(Row { intent: None, fence: false, slot: false, ..row.clone() })
+                }
+                true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
+                true => {}
+                false if stopped && landed < row.n => {
+                    rows.push(Row { n: row.n + 1, fence: true, ..row.clone() })
+                }
+                false => {}
+            }
         }
         (!rows.is_empty()).then(|| Change { rows, ..Change::default() })
     }
@@ -817,9 +838,9 @@ impl Machine {
             let (Some(live), Some(pin), Some(row)) = (&app.live, &app.pin, self.head.row(app.id)) else {
                 continue;
             };
-            let Some(what) = row.intent.filter(|what| !only_fences || *what == Intent::Fence) else {
-                continue;
-            };
+            let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin);
+            let what = if row.fence { Some(Intent::Fence) } else { intended };
+            let Some(what) = what else { continue };
             // Neither a specification nor an operation is written while an operation waits or runs.
             let waits = matches!(what, Intent::Arm | Intent::Spec | Intent::Start | Intent::Heal);
             if waits && live.is_busy() {
@@ -899,9 +920,7 @@ impl Machine {
         let before = self.head.row(app.id);
         let stamped =
             live.stamp.as_ref().filter(|stamp| *stamp.set == *wanted.set).map_or(0, |stamp| stamp.n);
-        let holds = before.is_some_and(|row| {
-            row.slot && row.done.is_none() && (row.intent != Some(Intent::Fence) || live.is_busy())
-        });
+        let holds = before.is_some_and(|row| row.slot && row.done.is_none());
         Row {
             n: before.map_or(0, |row| row.n).max(stamped),
             slot: holds,
@@ -931,7 +950,7 @@ impl Machine {
                         change.rows.push(Row { done: Some(Done::Tolerated), slot: false, ..row.clone() });
                     }
                 }
-                _ => change.rows.push(Row { slot: false, intent: None, ..row.clone() }),
+                _ => {}
             }
         }
         let mut openings = self.head.run.openings.clone();
@@ -1025,13 +1044,13 @@ impl Machine {
                     for (is_new, name) in &count.wanting {
                         // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more
                         // hold one than may.
-                        let own = self.is_active(name);
-                        if left == 0 || (*is_new && used >= limit) || (!own && active >= limit) {
+                        let own = usize::from(self.is_active(name));
+                        if left == 0 || (*is_new && used >= limit) || active - own >= limit {
                             break;
                         }
                         let added = self.add_intent(name, true, change, &mut left, now, |_| true);
                         used += usize::from(added && *is_new);
-                        active += usize::from(added && !own);
+                        active += usize::from(added) * (1 - own);
                     }
                 }
             } else {
@@ -1188,15 +1207,11 @@ impl Machine {
     }
 
     fn wake(&self, wanted: &Wanted, now: Timestamp) -> Option<Timestamp> {
-        let mut wake = self.timers.first().map(|(at, _)| *at);
-        for resolving in self.resolutions.values() {
-            wake = earlier(wake, resolving.next());
-        }
-        if self.unrest.is_some() {
-            wake = earlier(wake, self.calm_at());
-        }
-        wake = earlier(wake, self.soaked_at(wanted, &self.head.run));
-        wake.filter(|wake| *wake > now && *wake < Timestamp::MAX)
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let polls = self.resolutions.values().filter_map(Resolving::next);
+        let others = [timer, self.calm_at(), self.soaked_at(wanted, &self.head.run)];
+        let all = polls.chain(others.into_iter().flatten());
+        all.filter(|at| *at > now && *at < Timestamp::MAX).min()
     }
 }
 
@@ -1215,6 +1230,11 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
+}
+
+/// Number of the last write of a rollout of this set that landed on an Application.
+fn landed(live: &Live, set: &str) -> u64 {
+    live.stamp.as_ref().filter(|stamp| *stamp.set == *set).map_or(0, |stamp| stamp.n)
 }
 
 /// What an outcome is, without its words: it lasts as long as this is the same.

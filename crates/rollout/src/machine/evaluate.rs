@@ -417,7 +417,11 @@ impl Case<'_> {
     /// Whether it is being synced, or was in this run.
     pub(super) fn has_entered(&self) -> bool {
         let intended = matches!(self.row.intent, Some(Intent::Start | Intent::Heal));
-        intended || self.live.is_busy() || self.live.last.as_ref().is_some_and(|last| self.is_own(last))
+        // One that failed and is to be tried again has ended, and begins anew.
+        let own = self.live.last.as_ref().filter(|last| self.is_own(last));
+        intended
+            || self.live.is_busy()
+            || own.is_some_and(|last| !last.has_failed() || self.row.intent.is_some())
     }
 
     /// Whether it is the operation of the last intended write.
@@ -467,7 +471,7 @@ impl Case<'_> {
 /// Whether the last intended write of a row has landed on the Application.
 pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
     let landed = live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && stamp.n >= row.n);
-    row.intent.is_none() || landed
+    (row.intent.is_none() && !row.fence) || landed
 }
 
 fn is_terminating(last: &Operation) -> bool {
