@@ -167,6 +167,10 @@ pub struct Machine {
     apps: BTreeMap<Arc<str>, App>,
     names: BTreeMap<Fingerprint, Arc<str>>,
     resolutions: BTreeMap<SourceKey, Resolving>,
+    /// When to resolve which revision; those never asked for come first.
+    polls: BTreeSet<(Option<Timestamp>, SourceKey)>,
+    /// How many revisions are not known.
+    unknown: usize,
     tally: Tally,
     /// Applications to be judged again.
     dirty: BTreeSet<Arc<str>>,
@@ -272,6 +276,9 @@ impl Machine {
                 self.resolutions.insert(key.clone(), Resolving::default());
             }
         }
+        self.unknown = self.resolutions.values().filter(|resolving| resolving.known.is_none()).count();
+        self.polls =
+            self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
         if self.wanted.as_ref().map(|before| &before.steps) != Some(&wanted.steps) {
             self.tally = Tally::new(wanted.steps.len());
             self.apps.values_mut().for_each(|app| app.share = None);
@@ -312,7 +319,11 @@ impl Machine {
         if strange && reported.is_some_and(|reported| *reported != live.reported) {
             // It may have seen a revision that we have not.
             for key in app.member.iter().flat_map(|member| &member.sources) {
-                self.resolutions.entry(key.clone()).or_default().doubted = true;
+                if let Some(resolving) = self.resolutions.get_mut(key) {
+                    self.polls.remove(&(resolving.next(), key.clone()));
+                    resolving.doubted = true;
+                    self.polls.insert((resolving.next(), key.clone()));
+                }
             }
         }
         app.id = Fingerprint::of([&*live.uid]);
@@ -370,19 +381,31 @@ impl Machine {
     /// A revision was resolved, or could not be.
     pub fn resolved(&mut self, key: &SourceKey, outcome: Result<Resolution, String>, now: Timestamp) {
         let Some(resolving) = self.resolutions.get_mut(key) else { return };
+        self.polls.remove(&(resolving.next(), key.clone()));
         resolving.at = Some(now);
         resolving.doubted = false;
+        let mut changed = false;
         match outcome {
             Ok(resolution) => {
                 resolving.error = None;
-                if resolving.known.as_ref() != Some(&resolution) {
-                    resolving.known = Some(resolution);
-                    self.look_anew();
-                    self.unrest(now);
-                }
+                changed = resolving.known.as_ref() != Some(&resolution);
+                self.unknown -= usize::from(resolving.known.is_none());
+                resolving.known = Some(resolution);
             }
             Err(error) => resolving.error = Some(error),
         }
+        self.polls.insert((resolving.next(), key.clone()));
+        if changed {
+            self.look_anew();
+            self.unrest(now);
+        }
+    }
+
+    /// Somebody says that revisions may be others by now: they are resolved anew.
+    pub fn doubt_revisions(&mut self) {
+        self.resolutions.values_mut().for_each(|resolving| resolving.doubted = true);
+        self.polls =
+            self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
     }
 
     /// A consistent list shows these Applications and no others.
@@ -545,7 +568,7 @@ impl Machine {
     }
 
     fn is_resolved(&self) -> bool {
-        self.resolutions.values().all(|resolving| resolving.known.is_some())
+        self.unknown == 0
     }
 
     /// Whether the run is not what is wanted, and a newer one is to begin.
@@ -590,8 +613,8 @@ impl Machine {
     }
 
     fn to_resolve(&self, now: Timestamp) -> Vec<SourceKey> {
-        let due = |resolving: &Resolving| resolving.next().is_none_or(|next| now >= next);
-        self.resolutions.iter().filter(|(_, resolving)| due(resolving)).map(|(key, _)| key.clone()).collect()
+        let due = self.polls.iter().take_while(|(at, _)| at.is_none_or(|at| now >= at));
+        due.map(|(_, key)| key.clone()).collect()
     }
 
     // --- judging -----------------------------------------------------------------------------------------------
@@ -1208,10 +1231,10 @@ impl Machine {
 
     fn wake(&self, wanted: &Wanted, now: Timestamp) -> Option<Timestamp> {
         let timer = self.timers.first().map(|(at, _)| *at);
-        let polls = self.resolutions.values().filter_map(Resolving::next);
-        let others = [timer, self.calm_at(), self.soaked_at(wanted, &self.head.run)];
-        let all = polls.chain(others.into_iter().flatten());
-        all.filter(|at| *at > now && *at < Timestamp::MAX).min()
+        // Whatever is due by now has been asked for.
+        let poll = self.polls.iter().filter_map(|(at, _)| *at).find(|at| *at > now);
+        let all = [timer, poll, self.calm_at(), self.soaked_at(wanted, &self.head.run)];
+        all.into_iter().flatten().filter(|at| *at > now && *at < Timestamp::MAX).min()
     }
 }
 
