@@ -1,0 +1,187 @@
+//! The course of a run: how it begins, who joins it, when steps open and close, and how it ends.
+
+use super::*;
+
+impl Machine {
+    /// Begins the next run.
+    pub(super) fn begin(&self, wanted: &Wanted, version: u64, now: Timestamp) -> Change {
+        let before = &self.head.run;
+        let lives = self.apps.values().filter_map(|app| app.live.as_ref());
+        let stamps = lives.filter_map(|live| live.stamp.as_ref()).filter(|stamp| *stamp.set == *wanted.set);
+        let highest = stamps.map(|stamp| stamp.run).max().unwrap_or(0);
+        let known: BTreeMap<SourceKey, Resolution> = self
+            .resolutions
+            .iter()
+            .filter_map(|(key, resolving)| Some((key.clone(), resolving.known.clone()?)))
+            .collect();
+        let mut rows = Vec::new();
+        for app in self.apps.values() {
+            let (Some(member), Some(live)) = (&app.member, &app.live) else { continue };
+            let Some(pin) = pin_of(member, |key| known.get(key).cloned()) else { continue };
+            rows.push(self.fresh_row(wanted, app, live, &pin));
+        }
+        let same_set = *before.set == *wanted.set;
+        let interrupted = same_set && before.seq > 0 && before.finished.is_none() && !before.aborted;
+        let run = Run {
+            set: wanted.set.clone(),
+            seq: before.seq.max(highest) + 1,
+            strategy: wanted.steps.hash,
+            open: 0,
+            floor: version,
+            started: Some(now),
+            finished: None,
+            openings: Vec::new(),
+            restarts: if interrupted { before.restarts + 1 } else { 0 },
+            aborted: false,
+            paused: before.paused && same_set,
+            granted: before.granted.clone(),
+        };
+        Change { run: Some(run), revisions: Some(known), rows, anew: true }
+    }
+
+    /// A row for an Application at the beginning of its part in a run. A slot it holds stays its own.
+    pub(super) fn fresh_row(&self, wanted: &Wanted, app: &App, live: &Live, pin: &Pin) -> Row {
+        let before = self.head.row(app.id);
+        let stamped =
+            live.stamp.as_ref().filter(|stamp| *stamp.set == *wanted.set).map_or(0, |stamp| stamp.n);
+        let holds = before.is_some_and(|row| row.slot && row.done.is_none());
+        Row {
+            n: before.map_or(0, |row| row.n).max(stamped),
+            slot: holds,
+            since: before.filter(|_| holds).map_or(0, |row| row.since),
+            ..Row::new(app.id, pin.hash)
+        }
+    }
+
+    /// Records what came to be done, and gives slots back.
+    pub(super) fn record(&self, wanted: &Wanted, change: &mut Change, now: Timestamp) {
+        let mut tolerated: BTreeMap<usize, usize> = BTreeMap::new();
+        for name in &self.settling {
+            let Some(app) = self.apps.get(name) else { continue };
+            let Some(row) = self.head.row(app.id) else { continue };
+            match &app.outcome {
+                Outcome::Done(how) => {
+                    let done = row.done.or(Some(*how));
+                    change.rows.push(Row { done, slot: false, ..row.clone() });
+                }
+                Outcome::Wait(wait) if wait.failed => {
+                    let Some(step) = app.member.as_ref().and_then(|member| member.step) else { continue };
+                    let Some(count) = self.tally.steps.get(step) else { continue };
+                    let plan = wanted.steps.get(step).and_then(|plan| plan.max_failures);
+                    let more = tolerated.entry(step).or_default();
+                    if plan.is_some_and(|share| count.tolerated + *more < share.of(count.total)) {
+                        *more += 1;
+                        change.rows.push(Row { done: Some(Done::Tolerated), slot: false, ..row.clone() });
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut openings = self.head.run.openings.clone();
+        for (step, opening) in openings.iter_mut().enumerate() {
+            let (Some(plan), Some(count)) = (wanted.steps.get(step), self.tally.steps.get(step)) else {
+                continue;
+            };
+            if plan.wait.is_some() {
+                let well = count.undone == 0 && count.regressed == 0;
+                opening.well_since = well.then(|| opening.well_since.unwrap_or(now));
+            }
+        }
+        if openings != self.head.run.openings {
+            self.run_of(change).openings = openings;
+        }
+    }
+
+    /// The run as the change will leave it.
+    pub(super) fn run_of<'a>(&self, change: &'a mut Change) -> &'a mut Run {
+        change.run.get_or_insert_with(|| self.head.run.clone())
+    }
+
+    /// Takes newcomers into the run.
+    pub(super) fn join(&self, wanted: &Wanted, change: &mut Change) {
+        if self.joining.is_empty() {
+            return;
+        }
+        let mut revisions = self.head.revisions.clone();
+        let mut learned = false;
+        for name in self.joining.iter().take(BATCH) {
+            let Some(app) = self.apps.get(name) else { continue };
+            let (Some(member), Some(live), Some(pin)) = (&app.member, &app.live, &app.pin) else { continue };
+            change.rows.push(self.fresh_row(wanted, app, live, pin));
+            for key in &member.sources {
+                if !revisions.contains_key(key)
+                    && let Some(known) =
+                        self.resolutions.get(key).and_then(|resolving| resolving.known.clone())
+                {
+                    revisions.insert(key.clone(), known);
+                    learned = true;
+                }
+            }
+        }
+        if learned {
+            change.revisions = Some(revisions);
+        }
+    }
+
+    /// Closes steps that opened before somebody joined, or was moved to, an earlier one.
+    pub(super) fn close_early(&self, change: &mut Change) {
+        let undone = self.tally.steps.iter().position(|count| count.undone > 0);
+        let Some(step) = undone else { return };
+        let (open, finished) = (self.head.run.open, self.head.run.finished);
+        if open > step + 1 || finished.is_some() {
+            let run = self.run_of(change);
+            run.open = open.min(step + 1);
+            run.openings.truncate(run.open);
+            run.finished = None;
+        }
+    }
+
+    /// Whether all that is known speaks for opening the next step.
+    pub(super) fn may_open(&self, wanted: &Wanted, change: &Change, now: Timestamp) -> bool {
+        let run = change.run.as_ref().unwrap_or(&self.head.run);
+        (1..wanted.steps.len()).contains(&run.open)
+            && self.joining.is_empty()
+            && self.tally.is_reached(run.open)
+            && self.tally.regressed() == 0
+            && self.soaked_at(wanted, run).is_none_or(|end| now >= end)
+    }
+
+    /// When the last open step has been well for long enough; none where it need not be.
+    pub(super) fn soaked_at(&self, wanted: &Wanted, run: &Run) -> Option<Timestamp> {
+        let step = run.open.checked_sub(1)?;
+        let wait = SignedDuration::try_from(wanted.steps.get(step)?.wait?).ok()?;
+        if self.tally.steps.get(step)?.total == 0 {
+            return None;
+        }
+        let since = run.openings.get(step).and_then(|opening| opening.well_since);
+        Some(since.and_then(|since| since.checked_add(wait).ok()).unwrap_or(Timestamp::MAX))
+    }
+
+    /// Opens the next step, and those after it that have nothing left to do.
+    pub(super) fn open(&self, wanted: &Wanted, version: u64, change: &mut Change, now: Timestamp) {
+        loop {
+            let run = self.run_of(change);
+            run.open += 1;
+            run.openings.push(Opening { version, at: Some(now), well_since: None });
+            let open = run.open;
+            let waits = wanted.steps.get(open - 1).is_some_and(|plan| plan.wait.is_some());
+            let count = self.tally.steps.get(open - 1);
+            let empty = count.is_none_or(|count| count.total == 0);
+            let done = count.is_none_or(|count| count.undone == 0);
+            if open >= wanted.steps.len() || !done || (waits && !empty) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn finish(&self, wanted: &Wanted, change: &mut Change, now: Timestamp) {
+        let run = change.run.as_ref().unwrap_or(&self.head.run);
+        let all_open = run.open >= wanted.steps.len() && (run.open > 0 || wanted.steps.is_empty());
+        let done = self.tally.is_reached(wanted.steps.len()) && self.joining.is_empty();
+        if all_open && done && run.finished.is_none() && run.seq > 0 {
+            let run = self.run_of(change);
+            run.finished = Some(now);
+            run.restarts = 0;
+        }
+    }
+}

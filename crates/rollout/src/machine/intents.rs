@@ -1,0 +1,263 @@
+//! What is to be written next: every write is an intent in the head first.
+
+use super::*;
+
+impl Machine {
+    /// Grants what people ask for.
+    pub(super) fn granted(&self, wanted: &Wanted) -> Option<Change> {
+        let (control, run) = (&wanted.control, &self.head.run);
+        let aborts = control.abort.is_some() && control.abort != run.granted.abort;
+        let retries = control.retry.is_some() && control.retry != run.granted.retry;
+        if (!aborts && !retries) || run.seq == 0 {
+            return None;
+        }
+        let mut run = run.clone();
+        let mut rows = Vec::new();
+        if aborts {
+            run.granted.abort.clone_from(&control.abort);
+            run.aborted = run.finished.is_none();
+        }
+        if retries {
+            run.granted.retry.clone_from(&control.retry);
+            run.aborted = false;
+            let named = control.retry.as_deref().and_then(|text| text.split_once('/'));
+            let named: Option<BTreeSet<&str>> = named.map(|(_, names)| names.split(',').collect());
+            for (name, app) in &self.apps {
+                let stuck = match &app.outcome {
+                    Outcome::Wait(wait) => wait.failed || wait.reason == Reason::OutOfSyncAfterSync,
+                    _ => false,
+                };
+                let meant = named.as_ref().is_none_or(|named| named.contains(&**name));
+                if let Some(row) = self.head.row(app.id).filter(|_| stuck && meant) {
+                    rows.push(Row { intent: None, since: 0, ..row.clone() });
+                }
+            }
+        }
+        Some(Change { run: Some(run), rows, ..Change::default() })
+    }
+
+    /// Intends to make impossible what was intended and has not landed, where nothing may be started; and tells apart
+    /// what had landed before its fence could from what never will.
+    pub(super) fn fences(&self, stopped: bool) -> Option<Change> {
+        let mut rows = Vec::new();
+        for name in self.unsettled.iter().chain(&self.fenced) {
+            let Some(app) = self.apps.get(name).filter(|app| app.in_flight.is_none()) else { continue };
+            let (Some(live), Some(row)) = (&app.live, self.head.row(app.id)) else { continue };
+            let landed = landed(live, &self.head.run.set);
+            match row.fence {
+                true if landed >= row.n => {
+                    rows.push(Row { intent: None, fence: false, slot: false, ..row.clone() })
+                }
+                true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
+                true => {}
+                false if stopped && landed < row.n => {
+                    rows.push(Row { n: row.n + 1, fence: true, ..row.clone() })
+                }
+                false => {}
+            }
+        }
+        (!rows.is_empty()).then(|| Change { rows, ..Change::default() })
+    }
+
+    /// The writes whose intents are stored and that have not landed.
+    pub(super) fn writes(&mut self, only_fences: bool, now: Timestamp) -> Vec<Write> {
+        let mut writes = Vec::new();
+        for name in &self.unsettled {
+            if writes.len() == BATCH {
+                break;
+            }
+            let Some(app) = self.apps.get_mut(name).filter(|app| app.in_flight.is_none()) else { continue };
+            let (Some(live), Some(pin), Some(row)) = (&app.live, &app.pin, self.head.row(app.id)) else {
+                continue;
+            };
+            let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin);
+            let what = if row.fence { Some(Intent::Fence) } else { intended };
+            let Some(what) = what else { continue };
+            // Neither a specification nor an operation is written while an operation waits or runs.
+            let waits = matches!(what, Intent::Arm | Intent::Spec | Intent::Start | Intent::Heal);
+            if waits && live.is_busy() {
+                continue;
+            }
+            let as_before = what == Intent::Heal && row.done.is_none();
+            let (stamped, revisions) = match what {
+                Intent::Heal if as_before => {
+                    let stamped = live.stamp.as_ref().map_or(row.pin, |stamp| stamp.pin);
+                    (stamped, live.deployed.clone())
+                }
+                Intent::Start | Intent::Heal => (row.pin, pin.revisions()),
+                _ => (row.pin, Vec::new()),
+            };
+            let differs = pin.spec != Fingerprint::default() && live.spec != pin.spec;
+            writes.push(Write {
+                name: name.clone(),
+                uid: live.uid.clone(),
+                version: live.version,
+                what,
+                stamp: Stamp {
+                    set: self.head.run.set.clone(),
+                    run: self.head.run.seq,
+                    n: row.n,
+                    pin: stamped,
+                },
+                spec: matches!(what, Intent::Start | Intent::Spec) && differs,
+                revisions,
+                nonce: what.asks_for_comparison().then(|| format!("{}-{}", self.head.run.seq, row.n).into()),
+            });
+            if what == Intent::Heal {
+                app.heals = (app.heals.0 + 1, Some(now));
+            }
+            app.in_flight = Some(row.n);
+        }
+        writes
+    }
+
+    /// Intends the next writes.
+    pub(super) fn intend(&self, wanted: &Wanted, change: &mut Change, now: Timestamp) {
+        let mut left = BATCH;
+        let unarmed: Vec<&Arc<str>> = self.tally.unarmed.iter().collect();
+        for name in unarmed {
+            self.add_intent(name, false, change, &mut left, now, |intent| intent == Intent::Arm);
+        }
+        for name in &self.tally.outside.writing {
+            self.add_intent(name, false, change, &mut left, now, |intent| intent == Intent::Spec);
+        }
+        if self.head.run.open == 0 {
+            if self.tally.unarmed.is_empty() && self.joining.is_empty() {
+                let (floor, opening) = (self.head.run.floor, self.run_of(change));
+                opening.open = 1.min(wanted.steps.len());
+                let first = Opening { version: floor, at: Some(now), well_since: None };
+                opening.openings = vec![first; opening.open];
+            }
+            return;
+        }
+        let open = change.run.as_ref().map_or(self.head.run.open, |run| run.open);
+        for (step, (count, plan)) in self.tally.steps.iter().zip(wanted.steps.iter()).enumerate() {
+            let limit = plan.limit(count.total);
+            let released = self.released(step, change);
+            let (mut used, mut active) = (count.used - released, count.active.saturating_sub(released));
+            if step < open && self.tally.is_reached(step) {
+                for name in count.writing.iter().take(left) {
+                    self.add_intent(name, false, change, &mut left, now, |_| true);
+                }
+                if !self.is_overwhelmed(step, wanted) {
+                    for (is_new, name) in &count.wanting {
+                        // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more
+                        // hold one than may.
+                        let own = usize::from(self.is_active(name));
+                        if left == 0 || (*is_new && used >= limit) || active - own >= limit {
+                            break;
+                        }
+                        let added = self.add_intent(name, true, change, &mut left, now, |_| true);
+                        used += usize::from(added && *is_new);
+                        active += usize::from(added) * (1 - own);
+                    }
+                }
+            } else {
+                for name in &count.writing {
+                    self.add_intent(name, false, change, &mut left, now, |intent| {
+                        intent == Intent::Terminate
+                    });
+                }
+            }
+        }
+        self.intend_heals(wanted, open, change, &mut left, now);
+    }
+
+    /// How many slots of a step the change gives back.
+    pub(super) fn released(&self, step: usize, change: &Change) -> usize {
+        let released = change.rows.iter().filter(|row| {
+            let app = self.names.get(&row.id).and_then(|name| self.apps.get(name));
+            let here = app.and_then(|app| app.share.as_ref()).is_some_and(|share| share.step == Some(step));
+            here && !row.slot && self.head.row(row.id).is_some_and(|before| before.slot)
+        });
+        released.count()
+    }
+
+    pub(super) fn is_active(&self, name: &Arc<str>) -> bool {
+        self.apps.get(name).and_then(|app| app.share.as_ref()).is_some_and(|share| share.active)
+    }
+
+    pub(super) fn is_overwhelmed(&self, step: usize, wanted: &Wanted) -> bool {
+        let (Some(plan), Some(count)) = (wanted.steps.get(step), self.tally.steps.get(step)) else {
+            return false;
+        };
+        plan.max_failures.is_some_and(|share| count.failed + count.tolerated > share.of(count.total))
+    }
+
+    pub(super) fn intend_heals(
+        &self,
+        wanted: &Wanted,
+        open: usize,
+        change: &mut Change,
+        left: &mut usize,
+        now: Timestamp,
+    ) {
+        for name in &self.healing {
+            let Some(app) = self.apps.get(name) else { continue };
+            let Some(ready) = app.heal.as_ref().filter(|ready| ready.not_before.is_none_or(|at| now >= at))
+            else {
+                continue;
+            };
+            let Some(row) = self.head.row(app.id) else { continue };
+            let Some(step) = app.share.as_ref().and_then(|share| share.step) else { continue };
+            let (Some(count), Some(plan)) = (self.tally.steps.get(step), wanted.steps.get(step)) else {
+                continue;
+            };
+            // Whose turn has come is synced to the new pin, not healed to the old.
+            let turn = row.done.is_none() && step < open && self.tally.is_reached(step);
+            let touched = change.rows.iter().any(|changed| changed.id == row.id);
+            let taken = change.rows.iter().filter(|changed| {
+                changed.slot && self.head.row(changed.id).is_some_and(|before| !before.slot)
+            });
+            let used = count.used + taken.count();
+            if turn
+                || touched
+                || plan.is_held()
+                || *left == 0
+                || (!row.slot && used >= plan.limit(count.total))
+            {
+                continue;
+            }
+            *left -= 1;
+            let since = now.as_second();
+            change.rows.push(Row {
+                intent: Some(ready.intent),
+                n: row.n + 1,
+                slot: true,
+                since,
+                ..row.clone()
+            });
+        }
+    }
+
+    /// Adds what an Application is ready for to the change, where it is of the kind asked for.
+    pub(super) fn add_intent(
+        &self,
+        name: &Arc<str>,
+        slot: bool,
+        change: &mut Change,
+        left: &mut usize,
+        now: Timestamp,
+        fits: impl Fn(Intent) -> bool,
+    ) -> bool {
+        let Some(app) = self.apps.get(name) else { return false };
+        let Outcome::Ready(ready) = &app.outcome else { return false };
+        let Some(row) = self.head.row(app.id).filter(|_| fits(ready.intent) && *left > 0) else {
+            return false;
+        };
+        if change.rows.iter().any(|changed| changed.id == row.id) {
+            return false;
+        }
+        *left -= 1;
+        let since = if slot && !row.slot { now.as_second() } else { row.since };
+        let row =
+            Row { intent: Some(ready.intent), n: row.n + 1, slot: row.slot || slot, since, ..row.clone() };
+        change.rows.push(row);
+        true
+    }
+}
+
+/// Number of the last write of a rollout of this set that landed on an Application.
+pub(super) fn landed(live: &Live, set: &str) -> u64 {
+    live.stamp.as_ref().filter(|stamp| *stamp.set == *set).map_or(0, |stamp| stamp.n)
+}

@@ -1,0 +1,203 @@
+//! What the news about one Application mean for the run, and for the counts of its step.
+
+use super::evaluate::Case;
+use super::*;
+
+impl Machine {
+    pub(super) fn judge_due(&mut self, wanted: &Wanted, now: Timestamp) {
+        while let Some((at, name)) = self.timers.first().cloned().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, name.clone()));
+            if let Some(app) = self.apps.get_mut(&name) {
+                app.timer = None;
+            }
+            self.dirty.insert(name);
+        }
+        while let Some(name) = self.dirty.pop_first() {
+            self.judge(wanted, &name, now);
+        }
+    }
+
+    pub(super) fn judge(&mut self, wanted: &Wanted, name: &Arc<str>, now: Timestamp) {
+        let Some(mut app) = self.apps.remove(name) else { return };
+        if let Some(share) = app.share.take() {
+            self.tally.remove(name, &share);
+        }
+        if let Some(timer) = app.timer.take() {
+            self.timers.remove(&(timer, name.clone()));
+        }
+        for set in
+            [&mut self.settling, &mut self.unsettled, &mut self.fenced, &mut self.joining, &mut self.healing]
+        {
+            set.remove(name);
+        }
+        if app.member.is_none() && (app.live.is_none() || wanted.keeps_leavers) {
+            // It left and is gone, or nobody waits for it to go.
+            if app.live.is_some() {
+                app.outcome = outcome(Reason::Leaving, "it is no longer wanted and stays");
+                self.apps.insert(name.clone(), app);
+            } else {
+                self.names.remove(&app.id);
+            }
+            return;
+        }
+        if app.pin.is_none() {
+            app.pin = app.member.as_ref().and_then(|member| self.pin(member));
+        }
+        let row = app.live.is_some().then(|| self.head.row(app.id)).flatten();
+        let step = app.member.as_ref().map_or(app.left_from.or(Some(0)), |member| member.step);
+        let plan = step.and_then(|step| wanted.steps.get(step));
+        let mut heal = None;
+        let (mut judged, mut wake) = (outcome(Reason::Leaving, "it is no longer wanted"), None);
+        let (mut armed, mut entered) = (true, false);
+        match (&app.member, &app.live, &app.pin, row) {
+            (None, ..) => {}
+            (Some(_), None, ..) => judged = outcome(Reason::Missing, "the Application is not there yet"),
+            (Some(member), _, None, _) => {
+                judged = outcome(Reason::RevisionUnresolved, self.unresolved(member));
+            }
+            (Some(_), Some(_), Some(_), None) => {
+                judged = outcome(Reason::WaitingForStep, "it joins the rollout");
+                self.joining.insert(name.clone());
+            }
+            (Some(member), Some(live), Some(pin), Some(row)) => {
+                let mut case = Case {
+                    live,
+                    row,
+                    pin,
+                    run: self.head.run.seq,
+                    set: &wanted.set,
+                    held: plan.is_some_and(|plan| plan.is_held()),
+                    ordered: plan.is_some(),
+                    self_heal: member.self_heal,
+                    skipped: wanted.control.skip.get(name) == Some(&row.pin),
+                    adopted: app.adopted,
+                    unfit_at_success: false,
+                    heals: app.heals,
+                    since: app.since,
+                    now,
+                };
+                if let Some(n) = case.shown_success()
+                    && app.success.is_none_or(|(seen, _)| seen != n)
+                {
+                    app.success = Some((n, !case.fits()));
+                }
+                case.unfit_at_success = app.success.is_some_and(|(_, unfit)| unfit);
+                judged = case.judge();
+                if kind(&judged) != kind(&app.outcome) {
+                    case.since = now;
+                    judged = case.judge();
+                }
+                if !live.terminating && !case.is_settled() {
+                    self.unsettled.insert(name.clone());
+                }
+                armed = !live.automatic && !case.is_arming();
+                entered = case.has_entered();
+                if let (Some(late), None) = (deadline(row, plan), row.done) {
+                    match now >= late {
+                        true => judged = case.late(judged),
+                        false => wake = Some(late),
+                    }
+                }
+                heal = match &judged {
+                    Outcome::Regressed(_, _, mend) => mend.clone(),
+                    _ if row.done.is_none() && plan.is_some() => case.heal_as_before(),
+                    _ => None,
+                };
+            }
+        }
+        if kind(&judged) != kind(&app.outcome) {
+            app.since = now;
+        }
+        let busy = app.live.as_ref().is_some_and(Live::is_busy);
+        let (slot, done) = row.map_or((false, None), |row| (row.slot, row.done));
+        if row.is_some_and(|row| row.fence) {
+            self.fenced.insert(name.clone());
+        }
+        let is_settled = !self.unsettled.contains(name);
+        let share = Share {
+            step,
+            undone: done.is_none() && !matches!(judged, Outcome::Done(_)),
+            uses_slot: slot || (busy && !matches!(judged, Outcome::Done(_))),
+            active: (slot && entered) || (busy && !matches!(judged, Outcome::Done(_))),
+            regressed: matches!(judged, Outcome::Regressed(..)),
+            failed: matches!(&judged, Outcome::Wait(wait) if wait.failed),
+            tolerated: done == Some(Done::Tolerated),
+            wants_slot: matches!(&judged, Outcome::Ready(ready) if ready.takes_slot()),
+            has_slot: slot,
+            wants_write: matches!(&judged, Outcome::Ready(ready) if !ready.takes_slot()),
+            unarmed: !armed && app.member.is_some(),
+        };
+        let records = match &judged {
+            Outcome::Done(_) => done.is_none() || (slot && is_settled && !busy),
+            Outcome::Wait(wait) if wait.failed => plan.is_some_and(|plan| plan.max_failures.is_some()),
+            _ => false,
+        };
+        if records && row.is_some() {
+            self.settling.insert(name.clone());
+        }
+        self.tally.add(name, &share);
+        app.share = Some(share);
+        if let Some(ready) = &heal {
+            wake = earlier(wake, ready.not_before);
+            self.healing.insert(name.clone());
+        }
+        if let Outcome::Wait(wait) = &judged {
+            wake = earlier(wake, wait.wake);
+        }
+        if let Some(wake) = wake.filter(|wake| *wake > now) {
+            app.timer = Some(wake);
+            self.timers.insert((wake, name.clone()));
+        }
+        let status = match &judged {
+            Outcome::Done(_) => Status::Healthy,
+            Outcome::Unsettled if slot => Status::Pending,
+            _ if slot || busy => Status::Progressing,
+            _ => Status::Waiting,
+        };
+        if status != app.status || app.status_version == 0 {
+            app.status = status;
+            app.status_since = now;
+            app.status_version = app.live.as_ref().map_or(0, |live| live.version);
+        }
+        (app.outcome, app.heal) = (judged, heal);
+        self.apps.insert(name.clone(), app);
+    }
+
+    pub(super) fn unresolved(&self, member: &Member) -> String {
+        let faulty = member.sources.iter().find_map(|key| {
+            let resolving = self.resolutions.get(key)?;
+            (resolving.known.is_none()).then_some((key, resolving.error.as_deref()))
+        });
+        match faulty {
+            Some((key, Some(error))) => {
+                format!("{} at {:?} cannot be resolved: {error}", key.repo, &*key.target)
+            }
+            Some((key, None)) => format!("{} at {:?} is being resolved", key.repo, &*key.target),
+            None => "its revisions are being resolved".to_owned(),
+        }
+    }
+}
+
+pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What an outcome is, without its words: it lasts as long as this is the same.
+pub(super) fn kind(outcome: &Outcome) -> (u8, Option<Reason>, Option<Intent>) {
+    match outcome {
+        Outcome::Done(_) => (0, None, None),
+        Outcome::Regressed(reason, ..) => (1, Some(*reason), None),
+        Outcome::Ready(ready) => (2, None, Some(ready.intent)),
+        Outcome::Unsettled => (3, None, None),
+        Outcome::Wait(wait) => (4, Some(wait.reason), None),
+    }
+}
+
+/// When an Application that holds a slot has taken too long.
+pub(super) fn deadline(row: &Row, plan: Option<&crate::steps::Step>) -> Option<Timestamp> {
+    let allowed = i64::try_from(plan?.deadline?.as_secs()).ok()?;
+    Timestamp::from_second(row.since.checked_add(allowed)?).ok().filter(|_| row.slot && row.since > 0)
+}
