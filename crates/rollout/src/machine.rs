@@ -7,6 +7,7 @@
 //! is not in the stored head. After each of these steps the machine is told the outcome and asked again. When a
 //! decision asks for nothing, the pass is over until something is seen or [`Decision::wake`].
 
+mod consensus;
 mod course;
 mod evaluate;
 mod intents;
@@ -172,6 +173,8 @@ pub struct Machine {
     resolutions: BTreeMap<SourceKey, Resolving>,
     /// When to resolve which revision; those never asked for come first.
     polls: BTreeSet<(Option<Timestamp>, SourceKey)>,
+    /// Revisions that nobody can resolve and that Applications are asked for.
+    disputed: BTreeSet<SourceKey>,
     /// How many revisions are not known.
     unknown: usize,
     tally: Tally,
@@ -222,6 +225,8 @@ struct Resolving {
     at: Option<Timestamp>,
     /// Whether something speaks for another answer by now.
     doubted: bool,
+    /// A round of asking Applications, where nobody can resolve it.
+    round: Option<consensus::Round>,
 }
 
 #[derive(Debug, Clone)]
@@ -279,6 +284,7 @@ impl Machine {
                 self.resolutions.insert(key.clone(), Resolving::default());
             }
         }
+        self.disputed.retain(|key| self.resolutions.contains_key(key));
         self.unknown = self.resolutions.values().filter(|resolving| resolving.known.is_none()).count();
         self.polls =
             self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
@@ -373,6 +379,7 @@ impl Machine {
     /// A write was refused, or nobody knows what became of it. Show the Application as it is now before or after this;
     /// the write is decided on again.
     pub fn failed(&mut self, name: &str, n: u64) {
+        self.unask(name);
         if let Some(app) = self.apps.get_mut(name)
             && app.in_flight == Some(n)
         {
@@ -386,8 +393,9 @@ impl Machine {
         let Some(resolving) = self.resolutions.get_mut(key) else { return };
         self.polls.remove(&(resolving.next(), key.clone()));
         resolving.at = Some(now);
+        let doubtful = resolving.known.is_none() || resolving.doubted;
         resolving.doubted = false;
-        let mut changed = false;
+        let (mut changed, mut failed) = (false, false);
         match outcome {
             Ok(resolution) => {
                 resolving.error = None;
@@ -395,9 +403,16 @@ impl Machine {
                 self.unknown -= usize::from(resolving.known.is_none());
                 resolving.known = Some(resolution);
             }
-            Err(error) => resolving.error = Some(error),
+            Err(error) => {
+                // Asked once where nothing is known; after that only when an Application reports something else.
+                failed = doubtful && (resolving.error.is_none() || resolving.known.is_some());
+                resolving.error = Some(error);
+            }
         }
         self.polls.insert((resolving.next(), key.clone()));
+        if failed {
+            self.dispute(key);
+        }
         if changed {
             self.look_anew();
             self.unrest(now);
@@ -484,6 +499,12 @@ impl Machine {
         let writes = self.writes(stopped, now);
         if !writes.is_empty() {
             return Decision { writes, ..Decision::default() };
+        }
+        if !paused && !self.disputed.is_empty() {
+            let writes = self.ask_for_revisions(wanted, now);
+            if !writes.is_empty() {
+                return Decision { writes, ..Decision::default() };
+            }
         }
         if superseded {
             let begins = !paused && wanted.fuse.is_none() && self.is_resolved() && self.is_calm(now);

@@ -74,6 +74,8 @@ struct World {
     template: u64,
     steps: Vec<RolloutStep>,
     control: Control,
+    /// Whether the repository can be asked; else the Applications are.
+    resolvable: bool,
     /// Whether operations may fail or be lost.
     faulty: bool,
     head: Option<(u64, BTreeMap<String, String>)>,
@@ -139,6 +141,7 @@ impl World {
             template: 1,
             steps,
             control: Control::default(),
+            resolvable: true,
             faulty: true,
             head: None,
             run: BTreeMap::new(),
@@ -264,6 +267,8 @@ impl World {
                 thing.operation = None;
                 thing.works_at = 0;
                 self.trace.push(format!("{now} the operation of {name} is wiped"));
+                // It never ran.
+                self.started.remove(name);
                 self.changed(name);
                 return;
             }
@@ -531,8 +536,9 @@ impl Controller {
                         self.machine.saw(*live);
                     }
                     // A refused write is tried again only after a look at the head.
-                    let (version, texts) = world.head.clone().expect("a head");
-                    if version != self.head {
+                    if let Some((version, texts)) =
+                        world.head.clone().filter(|(version, _)| *version != self.head)
+                    {
                         self.head = version;
                         self.machine.reload(Head::read(&texts).ok());
                     }
@@ -544,7 +550,11 @@ impl Controller {
         self.machine.wants(world.wanted(), now);
         let decision = self.machine.decide(now);
         for key in decision.resolve {
-            self.machine.resolved(&key, Ok(Resolution::exact(rev(world.branch))), now);
+            let answer = match world.resolvable {
+                true => Ok(Resolution::exact(rev(world.branch))),
+                false => Err("nobody can tell".to_owned()),
+            };
+            self.machine.resolved(&key, answer, now);
         }
         if decision.list {
             let all = world.things.values().map(|thing| thing.live.clone()).collect();
@@ -589,6 +599,7 @@ impl Controller {
 /// Runs one seed: trouble first, then calm; the rollout must come to its end and then be quiet.
 fn story(seed: u64) -> (usize, usize) {
     let mut world = World::new(seed);
+    world.resolvable = !seed.is_multiple_of(4);
     let mut controllers = vec![Controller::start(&mut world)];
     let trouble = 60_000 + world.dice.below(120_000);
     let (mut commits, mut created) = (1, 100);
