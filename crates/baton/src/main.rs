@@ -50,7 +50,7 @@ enum Command {
     Apiserver(apiserver::Arguments),
     /// Run the reconcilers beside a Kubernetes API.
     Controller(Box<controller::Arguments>),
-    /// ApplicationSets: generate, lint, list, get, create, delete.
+    /// ApplicationSets: generate, plan, lint, get, explain, pause, resume, retry and more.
     Appset(appset::Arguments),
     /// Applications: list, get, sync, wait, roll back, approve, delete and more.
     App(app::Arguments),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 
 /// Who the fields of a write belong to.
-const MANAGER: &str = "baton-cli";
+pub(crate) const MANAGER: &str = "baton-cli";
 
 /// One of Argo CD's kinds in one namespace. The API is asked to refuse fields it does not know.
 pub(crate) struct Objects {

@@ -415,7 +415,7 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
                 return Obstacle::new(Reason::HoldStep, format!("step {number}"), message);
             }
             Some(limit) if step.updating >= limit => {
-                let message = format!("{} of {limit} that may be under way are", step.updating);
+                let message = format!("{} of {limit} places of its step are taken", step.updating);
                 return Obstacle::new(Reason::WaitingForSlot, format!("step {number}"), message);
             }
             _ => {}
@@ -540,7 +540,10 @@ impl Standing {
 
     /// How many Applications of steps are done, of how many.
     pub fn counts(&self) -> (i64, i64) {
-        let steps = || self.steps.iter().filter(|step| step.step > 0);
-        (steps().map(|step| step.done).sum(), steps().map(|step| step.total).sum())
+        let steps = self.steps.iter().filter(|step| step.step > 0);
+        let add = |(done, total): (i64, i64), step: &StepStanding| {
+            (done.saturating_add(step.done), total.saturating_add(step.total))
+        };
+        steps.fold((0, 0), add)
     }
 }

@@ -5,14 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_api::strategy::{DeletionOrder, MatchOperator, RolloutStep, Strategy, StrategyType};
+use baton_api::strategy::{MatchOperator, RolloutStep, Strategy, StrategyType};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
+use crate::deletion::Order;
+use crate::fuse::{self, Fuse};
 use crate::steps::{Issue, Steps};
 
 /// What a plan is made from.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Proposal<'a> {
     /// The order that is asked for.
     pub strategy: Option<&'a Strategy>,
@@ -22,8 +24,8 @@ pub struct Proposal<'a> {
     pub present: Option<&'a [Present]>,
     /// Whether the set's policy lets Applications be deleted.
     pub may_delete: bool,
-    /// Says why so many of so many may not be deleted without approval.
-    pub fuse: &'a dyn Fn(usize, usize) -> Option<String>,
+    /// When a deletion needs approval.
+    pub fuse: Fuse,
 }
 
 /// An Application that is wanted.
@@ -71,6 +73,8 @@ pub enum Change {
         /// The fields, as dotted paths.
         fields: Vec<String>,
     },
+    /// It differs at the revision it has: that is healed where it is, if at all.
+    Drift,
     /// It is as it should be.
     Unchanged,
 }
@@ -254,7 +258,7 @@ fn in_steps(
     let mut all = Vec::with_capacity(wanted.len());
     for (at, (step, members)) in steps.iter().zip(&members).enumerate() {
         let limit = step.max_update.map(|share| share.of(members.len()));
-        let held = step.is_held();
+        let (held, selects) = (step.is_held(), selects(&written[at]));
         let batch = |place: usize| (!held).then(|| place / limit.unwrap_or(usize::MAX).max(1) + 1);
         let first = all.len();
         let mut going = 0;
@@ -269,7 +273,7 @@ fn in_steps(
                 batch_of_all: batch(place),
                 also_matches: others.iter().map(|other| other + 1).collect(),
                 change: candidate.change.clone(),
-                why: why(candidate, held),
+                why: why(candidate, &selects),
             });
         }
         // Those that go stand before those that stay as they are.
@@ -278,7 +282,7 @@ fn in_steps(
         let duration = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         plans.push(StepPlan {
             step: at + 1,
-            selects: selects(&written[at]),
+            selects,
             max_update: text(&written[at].max_update),
             at_once: limit,
             held,
@@ -295,20 +299,21 @@ fn in_steps(
         step: Some(-1),
         batch: None,
         batch_of_all: None,
-        why: match candidate.change.syncs() {
-            true => format!("{}; in no step: written at once, synced by people", candidate.change),
-            false => format!("{}; in no step", candidate.change),
+        why: match &candidate.change {
+            Change::Assumed => "in no step: people sync it".to_owned(),
+            change if change.syncs() => format!("{change}; in no step: written at once, people sync it"),
+            change => format!("{change}; in no step"),
         },
         ..at_once(candidate)
     }));
     (plans, all)
 }
 
-fn why(candidate: &Candidate, held: bool) -> String {
-    let change = &candidate.change;
-    match (held, change.syncs()) {
-        (true, true) => format!("{change}; held: synced by people"),
-        _ => change.to_string(),
+/// What puts it where it is: its change, or where all are taken to change the labels its step asks for.
+fn why(candidate: &Candidate, selects: &str) -> String {
+    match &candidate.change {
+        Change::Assumed => selects.to_owned(),
+        change => change.to_string(),
     }
 }
 
@@ -318,10 +323,15 @@ fn remarks(
     unmatched: &[&Candidate],
     issues: &mut Vec<String>,
 ) {
+    let empty: Vec<String> =
+        plans.iter().filter(|plan| plan.total == 0).map(|plan| plan.step.to_string()).collect();
+    match &empty[..] {
+        [] => {}
+        [step] => issues.push(format!("step {step} holds no Application and is passed over")),
+        [steps @ .., last] => issues
+            .push(format!("steps {} and {last} hold no Application and are passed over", steps.join(", "))),
+    }
     for plan in plans {
-        if plan.total == 0 {
-            issues.push(format!("step {} holds no Application and is passed over", plan.step));
-        }
         if plan.held && plan.total > 0 {
             issues.push(format!(
                 "step {} is held (maxUpdate {}): people sync it, and later steps wait for them",
@@ -380,12 +390,7 @@ fn told(issue: &Issue) -> String {
 }
 
 fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
-    let order = proposal.strategy.map_or(Ok(DeletionOrder::AllAtOnce), Strategy::deletion_order);
-    let steps = proposal.strategy.map_or(Ok(None), deletion_steps);
-    let (steps, problem) = match steps {
-        Ok(steps) => (steps, None),
-        Err(problem) => (None, Some(problem)),
-    };
+    let order = Order::of(proposal.strategy);
     let names: BTreeSet<&str> = wanted.iter().map(|candidate| candidate.name.as_str()).collect();
     let present = proposal.present.unwrap_or_default();
     let leaving: Vec<(&str, &BTreeMap<String, String>)> = present
@@ -395,74 +400,54 @@ fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
         .collect();
     let everyone = wanted.iter().map(|candidate| (candidate.name.as_str(), &candidate.labels)).collect();
     let total = proposal.present.map_or(wanted.len(), <[_]>::len);
-    let goes = proposal.may_delete && problem.is_none();
-    DeletionPlan {
-        order: match order {
-            Ok(DeletionOrder::AllAtOnce) => "AllAtOnce".to_owned(),
-            Ok(DeletionOrder::Reverse) => "Reverse".to_owned(),
-            Ok(DeletionOrder::Custom) => "Custom".to_owned(),
-            Err(word) => word.to_owned(),
-        },
+    let mut plan = DeletionPlan {
+        order: proposal.strategy.map(|strategy| strategy.deletion_order.clone()).unwrap_or_default(),
+        problem: None,
         leaving: leaving.len(),
         total,
         percent: (leaving.len() * 100).div_ceil(total.max(1)),
         kept: !proposal.may_delete && !leaving.is_empty(),
-        fuse: if goes && !leaving.is_empty() { (proposal.fuse)(leaving.len(), total) } else { None },
-        teardown: if problem.is_none() { stages(steps.as_deref(), everyone) } else { Vec::new() },
-        stages: if goes { stages(steps.as_deref(), leaving) } else { Vec::new() },
-        problem,
-    }
-}
-
-/// The steps of a deletion with the numbers they are written under, in the order of deletion; none where there is no
-/// order.
-fn deletion_steps(strategy: &Strategy) -> Result<Option<Vec<(i64, RolloutStep)>>, String> {
-    let numbered = |steps: &[RolloutStep]| -> Vec<(i64, RolloutStep)> { (1..).zip(steps.to_vec()).collect() };
-    match strategy.deletion_order() {
-        Ok(DeletionOrder::AllAtOnce) => Ok(None),
-        Ok(DeletionOrder::Reverse) => match rolling_steps(Some(strategy)) {
-            Some(steps) if !steps.is_empty() => Ok(Some(numbered(steps).into_iter().rev().collect())),
-            _ => Err("Reverse needs the steps of a RollingSync: nothing is deleted".to_owned()),
-        },
-        Ok(DeletionOrder::Custom) => match strategy.deletion_sync.as_ref().map(|custom| &custom.steps[..]) {
-            Some(steps) if !steps.is_empty() => Ok(Some(numbered(steps))),
-            _ => Err("Custom needs deletionSync.steps: nothing is deleted".to_owned()),
-        },
-        Err(word) => Err(format!("{word:?} is no deletion order: nothing is deleted")),
-    }
-}
-
-fn stages(
-    order: Option<&[(i64, RolloutStep)]>,
-    mut leaving: Vec<(&str, &BTreeMap<String, String>)>,
-) -> Vec<Stage> {
-    leaving.sort_by_key(|(name, _)| *name);
-    if leaving.is_empty() {
-        return Vec::new();
-    }
-    let names = |members: &[(&str, &BTreeMap<String, String>)]| -> Vec<String> {
-        members.iter().map(|(name, _)| (*name).to_owned()).collect()
+        fuse: None,
+        stages: Vec::new(),
+        teardown: Vec::new(),
     };
-    let Some(order) = order else {
-        return vec![Stage { step: None, at_once: None, applications: names(&leaving) }];
-    };
-    // An Application belongs to the first step that matches as they are written, in whichever order they go.
-    let mut written = order.to_vec();
-    written.sort_by_key(|(number, _)| *number);
-    let (steps, _) = Steps::read(&written.iter().map(|(_, step)| step.clone()).collect::<Vec<_>>());
-    let place = |labels: &BTreeMap<String, String>| steps.place(labels).map_or(-1, |at| at as i64 + 1);
-    let mut stages = Vec::new();
-    for number in order.iter().map(|(number, _)| *number).chain([-1]) {
-        let members: Vec<_> = leaving.iter().filter(|(_, labels)| place(labels) == number).copied().collect();
-        if members.is_empty() {
-            continue;
+    match order {
+        Err(problem) => plan.problem = Some(problem.advice()),
+        Ok((order, _)) => {
+            plan.order = order.as_str().to_owned();
+            plan.teardown = stages(&order, everyone);
+            if proposal.may_delete {
+                let holds = !fuse::judge(proposal.fuse, total, leaving.len());
+                plan.fuse = holds.then(|| {
+                    format!("{} of {total} are more than {} of the set", leaving.len(), proposal.fuse)
+                });
+                plan.stages = stages(&order, leaving);
+            }
         }
-        let step = usize::try_from(number - 1).ok().and_then(|at| steps.get(at));
-        let stated = step.and_then(|step| step.max_update).map(|share| share.of(members.len()).max(1));
-        let at_once = Some(stated.unwrap_or(1));
-        stages.push(Stage { step: Some(number), at_once, applications: names(&members) });
     }
-    stages
+    plan
+}
+
+fn stages(order: &Order, mut leaving: Vec<(&str, &BTreeMap<String, String>)>) -> Vec<Stage> {
+    leaving.sort_by_key(|(name, labels)| (order.position(labels), *name));
+    let steps = order.positions() - 1;
+    let groups = leaving.chunk_by(|(_, a), (_, b)| order.position(a) == order.position(b));
+    let stage = |members: &[(&str, &BTreeMap<String, String>)]| {
+        let position = order.position(members[0].1);
+        let step = match order.as_str() {
+            "AllAtOnce" => None,
+            _ if position == steps => Some(-1),
+            "Reverse" => Some((steps - position) as i64),
+            _ => Some(position as i64 + 1),
+        };
+        let limit = order.limit(position, members.len());
+        Stage {
+            step,
+            at_once: Some(limit).filter(|limit| *limit < usize::MAX),
+            applications: members.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        }
+    };
+    groups.map(stage).collect()
 }
 
 /// The labels a step asks for, as `kubectl` writes selectors.
@@ -495,23 +480,32 @@ fn written_share(share: &IntOrString) -> String {
 impl Change {
     /// Whether it goes through its step.
     pub fn syncs(&self) -> bool {
-        !matches!(self, Change::Unchanged | Change::Metadata { .. })
+        !matches!(self, Change::Unchanged | Change::Drift | Change::Metadata { .. })
     }
 }
 
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Change::Assumed => f.write_str("if it changes"),
+            Change::Assumed => f.write_str("taken to change"),
             Change::New => f.write_str("new"),
-            Change::Spec { fields } => write!(f, "spec: {}", fields.join(", ")),
+            Change::Spec { fields } => write!(f, "spec: {}", few(fields)),
             Change::Revision { from, to } => {
                 let (from, to) = (from.join(", "), to.join(", "));
                 write!(f, "revision: {} → {to}", if from.is_empty() { "none" } else { &from })
             }
-            Change::Metadata { fields } => write!(f, "{}, at once", fields.join(", ")),
+            Change::Metadata { fields } => write!(f, "metadata: {}", few(fields)),
+            Change::Drift => f.write_str("drifted at the same revision"),
             Change::Unchanged => f.write_str("unchanged"),
         }
+    }
+}
+
+/// The first of many, so that a change of everything still fits a line.
+fn few(fields: &[String]) -> String {
+    match fields {
+        [a, b, c, _, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
+        few => few.join(", "),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::strategy::Strategy;
+use baton_rollout::fuse::Fuse;
 use baton_rollout::plan::{Candidate, Change, Plan, Present, Proposal, Stage, plan};
 use baton_rollout::shift::{Move, Place, between};
 use serde_json::{Value, json};
@@ -38,8 +39,7 @@ fn present(all: &[(&str, &str)]) -> Vec<Present> {
 }
 
 fn planned(strategy: &Strategy, wanted: &[Candidate], present: Option<&[Present]>) -> Plan {
-    let fuse = |doomed: usize, total: usize| (doomed * 2 > total).then(|| format!("{doomed} of {total}"));
-    plan(&Proposal { strategy: Some(strategy), wanted, present, may_delete: true, fuse: &fuse })
+    plan(&Proposal { strategy: Some(strategy), wanted, present, may_delete: true, fuse: Fuse::Share(50) })
 }
 
 fn places(plan: &Plan) -> Vec<(&str, i64, Option<usize>)> {
@@ -127,7 +127,7 @@ fn what_leaves_goes_in_the_order_of_deletion() {
     let deletion = &plan.deletion;
     assert_eq!(deletion.stages, [stage(2, &["c"]), stage(1, &["a", "b"]), stage(-1, &["x"])]);
     assert_eq!((deletion.leaving, deletion.total, deletion.percent), (4, 5, 80));
-    assert_eq!(deletion.fuse.as_deref(), Some("4 of 5"));
+    assert_eq!(deletion.fuse, None, "four are no mass");
     assert_eq!(deletion.teardown, [stage(2, &["z"])]);
 
     let custom = json!({"deletionOrder": "Custom", "deletionSync": {"steps": [
@@ -138,6 +138,11 @@ fn what_leaves_goes_in_the_order_of_deletion() {
     let rest = Stage { at_once: Some(2), ..stage(2, &["c", "x"]) };
     assert_eq!(plan.deletion.stages, [stage(1, &["a", "b"]), rest]);
 
+    let more: Vec<(String, String)> = (0..6).map(|n| (format!("a{n}"), "dev".to_owned())).collect();
+    let more: Vec<(&str, &str)> = more.iter().map(|(name, env)| (name.as_str(), env.as_str())).collect();
+    let plan = planned(&strategy(json!({})), &keep, Some(&present(&more)));
+    assert_eq!(plan.deletion.fuse.as_deref(), Some("6 of 6 are more than 50% of the set"));
+
     let plan = planned(&strategy(json!({})), &keep, Some(&live));
     assert_eq!((plan.deletion.stages.len(), plan.deletion.stages[0].at_once), (1, None));
 }
@@ -146,23 +151,22 @@ fn what_leaves_goes_in_the_order_of_deletion() {
 fn an_order_that_cannot_be_followed_or_a_policy_that_forbids_deletes_nothing() {
     let live = present(&[("a", "dev"), ("b", "dev")]);
     for (value, part) in [
-        (json!({"deletionOrder": "Reverse"}), "Reverse needs the steps"),
-        (json!({"deletionOrder": "Custom"}), "Custom needs deletionSync.steps"),
-        (json!({"deletionOrder": "Sideways"}), "\"Sideways\" is no deletion order"),
+        (json!({"deletionOrder": "Reverse"}), "deletionOrder Reverse needs"),
+        (json!({"deletionOrder": "Custom"}), "deletionOrder Custom needs"),
+        (json!({"deletionOrder": "Sideways"}), "deletionOrder \"Sideways\" is none of"),
     ] {
         let plan = planned(&strategy(value), &[], Some(&live));
         assert!(plan.deletion.problem.as_deref().is_some_and(|problem| problem.contains(part)), "{part}");
         assert_eq!((plan.deletion.leaving, plan.deletion.stages.len()), (2, 0));
         assert_eq!(plan.deletion.fuse, None);
     }
-    let none = |_, _| None;
     let strategy = Strategy::default();
     let kept = plan(&Proposal {
         strategy: Some(&strategy),
         wanted: &[],
         present: Some(&live),
         may_delete: false,
-        fuse: &none,
+        fuse: Fuse::Share(50),
     });
     assert!(kept.deletion.kept && kept.deletion.stages.is_empty());
 }

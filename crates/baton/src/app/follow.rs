@@ -95,7 +95,7 @@ pub(super) async fn until(
 }
 
 /// What the API says when trying again would not help.
-fn refusal(error: &kube::runtime::watcher::Error) -> Option<String> {
+pub(crate) fn refusal(error: &kube::runtime::watcher::Error) -> Option<String> {
     use kube::runtime::watcher::Error;
     let (Error::InitialListFailed(cause) | Error::WatchStartFailed(cause)) = error else { return None };
     match cause {

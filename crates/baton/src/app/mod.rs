@@ -14,6 +14,8 @@ mod tree;
 mod view;
 mod wait;
 
+pub(crate) use follow::refusal;
+
 use baton_api::Application;
 use clap::{Args, Subcommand};
 use serde_json::Value;

@@ -1,11 +1,24 @@
 //! `baton appset`: ApplicationSets, on paper and in a cluster.
 
+mod changes;
+mod control;
+mod described;
+mod explain;
 mod generate;
 mod lint;
 mod live;
 pub(crate) mod manifests;
 mod objects;
 mod offline;
+mod owned;
+mod plan;
+mod plan_view;
+mod screen;
+mod standing_view;
+mod watch;
+
+#[cfg(test)]
+mod golden;
 
 use clap::{Args, Subcommand};
 
@@ -23,12 +36,26 @@ pub(crate) struct Arguments {
 enum Command {
     /// Print the Applications that ApplicationSets give, without touching any cluster.
     Generate(generate::Arguments),
+    /// Tell who would change and go, in which order, and why.
+    Plan(plan::Arguments),
     /// Find mistakes in ApplicationSets.
     Lint(lint::Arguments),
     /// List ApplicationSets.
     List(objects::List),
-    /// Show one ApplicationSet.
+    /// Show one ApplicationSet and its rollout, or with --watch follow it.
     Get(objects::Get),
+    /// Tell what a rollout or a deletion waits for.
+    Explain(explain::Arguments),
+    /// Hold a rollout.
+    Pause(control::Pause),
+    /// Let a held rollout go on.
+    Resume(control::Resume),
+    /// End the run of a rollout.
+    Abort(control::Abort),
+    /// Try again what failed.
+    Retry(control::Retry),
+    /// Let Applications count as done.
+    Skip(control::Skip),
     /// Create ApplicationSets, or with --upsert change them.
     Create(objects::Create),
     /// Delete ApplicationSets.
@@ -38,9 +65,16 @@ enum Command {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Generate(arguments) => generate::run(arguments).await,
+        Command::Plan(arguments) => plan::run(arguments).await,
         Command::Lint(arguments) => lint::run(arguments).await,
         Command::List(arguments) => arguments.run().await,
         Command::Get(arguments) => arguments.run().await,
+        Command::Explain(arguments) => explain::run(arguments).await,
+        Command::Pause(arguments) => arguments.run().await,
+        Command::Resume(arguments) => arguments.run().await,
+        Command::Abort(arguments) => arguments.run().await,
+        Command::Retry(arguments) => arguments.run().await,
+        Command::Skip(arguments) => arguments.run().await,
         Command::Create(arguments) => arguments.run().await,
         Command::Delete(arguments) => arguments.run().await,
     }

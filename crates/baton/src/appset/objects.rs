@@ -9,6 +9,8 @@ use kube::core::{ApiResource, DynamicObject};
 use serde_json::Value;
 
 use super::manifests::{self, Written};
+use super::screen::Screen;
+use super::{described, watch};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::objects::{Objects, confirmed, or, text};
@@ -64,14 +66,28 @@ impl List {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "--watch follows the rollout to its end: 0 done, 3 failed or aborted, and with --exit-on-wait 2 when it waits for \
+a person (paused, an approval, a held step, the deletion fuse). On a terminal the display is drawn anew; into a pipe \
+each change is a line, with -o json an object.
+
+Examples:
   baton appset get web
-  baton appset get web -o yaml")]
+  baton appset get web --watch
+  baton appset get web --watch --exit-on-wait
+  baton appset get web -o yaml"
+)]
 pub(crate) struct Get {
     /// Its name.
     name: String,
     #[command(flatten)]
     connection: Connection,
+    /// Follow its rollout to the end.
+    #[arg(short, long)]
+    watch: bool,
+    /// End also when only a person can let it go on.
+    #[arg(long, requires = "watch")]
+    exit_on_wait: bool,
     /// How to print it.
     #[arg(short, long, value_enum)]
     output: Option<Form>,
@@ -79,9 +95,17 @@ pub(crate) struct Get {
 
 impl Get {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        if self.watch {
+            let json = match self.output {
+                None => false,
+                Some(Form::Json) => true,
+                Some(_) => return Err(Failure::usage("--watch prints lines or, with -o json, objects")),
+            };
+            return watch::run(&self.connection, &self.name, self.exit_on_wait, json).await;
+        }
         let set = whole(&self.connection.sets().await?.get(&self.name).await?)?;
         match self.output {
-            None => print::out(&described(&set)),
+            None => print::out(&described::text(&set, jiff::Timestamp::now(), &Screen::of_stdout())?),
             output => show(&[set], output, true),
         }
     }
@@ -147,7 +171,7 @@ fn name(written: &Written) -> String {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Deleting a set deletes its Applications, and what they deployed, unless their policy says \
-otherwise;
+otherwise; \
 --keep-applications leaves the Applications as they are, without an owner.
 
 Examples:
@@ -251,7 +275,7 @@ fn table(sets: &[Value], wide: bool) -> String {
     print::table(&headings, &rows)
 }
 
-fn generators(set: &Value) -> String {
+pub(super) fn generators(set: &Value) -> String {
     let entries = set.pointer("/spec/generators").and_then(Value::as_array);
     let kinds: Vec<&str> = entries
         .into_iter()
@@ -264,7 +288,7 @@ fn generators(set: &Value) -> String {
 }
 
 /// The condition a person should know first, and its message.
-fn standing(set: &Value) -> (String, String) {
+pub(super) fn standing(set: &Value) -> (String, String) {
     let conditions = set.pointer("/status/conditions").and_then(Value::as_array);
     let holds = |kind: &str, status: &str| {
         conditions
@@ -280,41 +304,4 @@ fn standing(set: &Value) -> (String, String) {
         Some(condition) => (text(condition, "/type"), text(condition, "/message").replace('\n', " ")),
         None => ("-".to_owned(), String::new()),
     }
-}
-
-fn described(set: &Value) -> String {
-    let (condition, message) = standing(set);
-    let mut out = String::new();
-    for (label, value) in [
-        ("Name", format!("{}/{}", text(set, "/metadata/namespace"), text(set, "/metadata/name"))),
-        ("Project", text(set, "/spec/template/spec/project")),
-        ("Generators", generators(set)),
-        ("Strategy", or(text(set, "/spec/strategy/type"), "AllAtOnce")),
-        ("Health", or(text(set, "/status/health/status"), "Unknown")),
-        ("Condition", if message.is_empty() { condition } else { format!("{condition}: {message}") }),
-    ] {
-        out.push_str(&format!("{:<12}{value}\n", format!("{label}:")));
-    }
-    let resources = set.pointer("/status/resources").and_then(Value::as_array);
-    let rows: Vec<Vec<String>> = resources
-        .into_iter()
-        .flatten()
-        .map(|resource| {
-            vec![
-                text(resource, "/name"),
-                or(text(resource, "/status"), "Unknown"),
-                or(text(resource, "/health/status"), "Unknown"),
-            ]
-        })
-        .collect();
-    out.push_str(&format!(
-        "{:<12}{}\n",
-        "Apps:",
-        set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default()
-    ));
-    if !rows.is_empty() {
-        out.push('\n');
-        out.push_str(&print::table(&["APPLICATION", "SYNC", "HEALTH"], &rows));
-    }
-    out
 }

@@ -1,0 +1,352 @@
+//! `pause`, `resume`, `abort`, `retry`, `skip`: a person's word on a rollout, written where the controller reads it.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_api::names::baton::{ABORT, PAUSED, PIN, RETRY, SKIP};
+use baton_rollout::explain::{self, Standing};
+use baton_rollout::head::Head;
+use baton_rollout::pin::Fingerprint;
+use baton_rollout::plan::rolling_steps;
+use baton_rollout::stamp::Stamp;
+use clap::Args;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::owned;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::objects::{MANAGER, Objects, text};
+use crate::{print, terminal};
+
+/// How often a head that changes meanwhile is read again.
+const ATTEMPTS: usize = 20;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What runs already ends as it does; nothing more is started, healed or written until `baton appset resume`. The same \
+by hand: annotation baton.dev/paused: \"true\" on the ApplicationSet.
+
+Examples:
+  baton appset pause web
+  baton appset resume web"
+)]
+pub(crate) struct Pause {
+    /// The ApplicationSet.
+    set: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The rollout goes on where it was. The same by hand: take the annotation baton.dev/paused away.
+
+Examples:
+  baton appset resume web"
+)]
+pub(crate) struct Resume {
+    /// The ApplicationSet.
+    set: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Applications that have changed stay as they are; no other is started. A new commit or template begins a new run, \
+`baton appset retry` this one again. The same by hand: a new text in the annotation baton.dev/abort.
+
+Examples:
+  baton appset abort web
+  baton appset explain web"
+)]
+pub(crate) struct Abort {
+    /// The ApplicationSet.
+    set: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A failed sync is not tried again by itself. Without names every Application that failed is. The same by hand: a \
+new text in the annotation baton.dev/retry, as NONCE or NONCE/APPLICATION,APPLICATION.
+
+Examples:
+  baton appset retry web
+  baton appset retry web web-prod-eu web-prod-us"
+)]
+pub(crate) struct Retry {
+    /// The ApplicationSet.
+    set: String,
+    /// Only these of its Applications.
+    applications: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An Application that is skipped counts as done for what this run asks of it, and no longer: a new commit or \
+template asks again. The same by hand: annotation baton.dev/skip: APPLICATION=PIN,… with the pin that `baton appset \
+explain SET APPLICATION` tells.
+
+Examples:
+  baton appset skip web web-prod-eu
+  baton appset explain web web-prod-eu"
+)]
+pub(crate) struct Skip {
+    /// The ApplicationSet.
+    set: String,
+    /// The Applications.
+    #[arg(required = true)]
+    applications: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// A set and its rollout.
+struct Desk {
+    client: Client,
+    namespace: String,
+    name: String,
+    set: ApplicationSet,
+    head: Option<Head>,
+}
+
+impl Pause {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        let already = desk.is_paused();
+        desk.annotate(PAUSED, Some("true")).await?;
+        // The head is what every decision rests on: with it the pause holds before the next write.
+        let at_once = desk.hold(true).await?;
+        desk.say(if already { "was paused already" } else { "paused" })?;
+        if !at_once && !already {
+            terminal::remark("It takes effect when the controller sees it.");
+        }
+        Ok(())
+    }
+}
+
+impl Resume {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        if !desk.is_paused() && !desk.head.as_ref().is_some_and(|head| head.run.paused) {
+            return Err(Failure::failed(format!("nothing to resume: {} is not paused", self.set)));
+        }
+        desk.annotate(PAUSED, None).await?;
+        desk.hold(false).await?;
+        desk.say("resumed")
+    }
+}
+
+impl Abort {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        let standing = desk.standing();
+        if matches!(standing.state.as_str(), "Complete" | "Idle" | "Aborted") && !standing.outdated {
+            return Err(desk.nothing_to("abort", &standing));
+        }
+        desk.annotate(ABORT, Some(&nonce())).await?;
+        desk.say("abort asked for")
+    }
+}
+
+impl Retry {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        let standing = desk.standing();
+        if matches!(standing.state.as_str(), "Complete" | "Idle") && !standing.outdated {
+            return Err(desk.nothing_to("retry", &standing));
+        }
+        desk.members(&self.applications).await?;
+        let request = match self.applications.is_empty() {
+            true => nonce(),
+            false => format!("{}/{}", nonce(), self.applications.join(",")),
+        };
+        desk.annotate(RETRY, Some(&request)).await?;
+        desk.say("retry asked for")
+    }
+}
+
+impl Skip {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        let members = desk.members(&self.applications).await?;
+        let mut skipped = skips(desk.annotation(SKIP).unwrap_or_default());
+        for (name, object) in &members {
+            let pin = desk.pin(object).ok_or_else(|| {
+                Failure::failed(format!("no run asks anything of {name} yet, so there is nothing to skip"))
+            })?;
+            skipped.insert(name.clone(), pin.to_string());
+        }
+        let all: Vec<String> = skipped.iter().map(|(name, pin)| format!("{name}={pin}")).collect();
+        desk.annotate(SKIP, Some(&all.join(","))).await?;
+        for name in members.keys() {
+            print::out(&format!("application.argoproj.io/{name} counts as done at {}\n", skipped[name]))?;
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// The set does not go step by step.
+pub(super) fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
+    match rolling_steps(set.spec.strategy.as_ref()) {
+        Some(_) => Ok(()),
+        None => Err(Failure::failed(format!(
+            "{} has no rollout: its strategy is not RollingSync, so all its Applications change at once",
+            set.metadata.name.as_deref().unwrap_or_default()
+        ))),
+    }
+}
+
+/// A text that was never there before.
+fn nonce() -> String {
+    let second = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+    format!("{second}-{:08x}", rand::random::<u32>())
+}
+
+/// Applications and pins of an annotation; what cannot be read counts for nobody and goes.
+fn skips(text: &str) -> BTreeMap<String, String> {
+    let entries = text.split(',').filter_map(|entry| entry.trim().split_once('='));
+    let sound = entries.filter(|(name, pin)| !name.is_empty() && pin.parse::<Fingerprint>().is_ok());
+    sound.map(|(name, pin)| (name.to_owned(), pin.to_owned())).collect()
+}
+
+/// The text of a head's run with the pause set or taken away; none where it is so already.
+fn held(run: &str, paused: bool) -> Option<String> {
+    let mut run: Value = serde_json::from_str(run).ok()?;
+    let fields = run.as_object_mut()?;
+    let before = fields.insert("paused".to_owned(), paused.into());
+    (before.unwrap_or(Value::Bool(false)) != Value::Bool(paused)).then(|| run.to_string())
+}
+
+// === impl Desk ===
+
+impl Desk {
+    async fn open(connection: &Connection, name: &str) -> Result<Desk, Failure> {
+        let client = connection.client().await?;
+        let namespace = connection.namespace.clone();
+        let set = owned::set(&client, &namespace, name).await?;
+        rolls(&set)?;
+        let head = owned::head(&client, &namespace, name).await;
+        Ok(Desk { client, namespace, name: name.to_owned(), set, head })
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.set.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.annotation(PAUSED) == Some("true")
+    }
+
+    fn standing(&self) -> Standing {
+        explain::standing(&self.set, self.head.as_ref(), &BTreeMap::new())
+    }
+
+    fn nothing_to(&self, verb: &str, standing: &Standing) -> Failure {
+        let run = if standing.run > 0 { format!("run {}", standing.run) } else { "its rollout".to_owned() };
+        Failure::failed(format!("nothing to {verb} in {}: {run} is {}", self.name, standing.state))
+    }
+
+    /// Writes an annotation of the set that was read, or takes it away.
+    async fn annotate(&self, key: &str, value: Option<&str>) -> Result<(), Failure> {
+        let patch = json!({
+            // Another set of this name is not what the person looked at.
+            "metadata": {"uid": self.set.metadata.uid, "annotations": {key: value}},
+        });
+        let sets = Objects::new(self.client.clone(), "applicationsets", &self.namespace);
+        let written = sets.merge(&self.name, &patch).await?;
+        written.map(drop).ok_or_else(|| Failure::api(format!("{} is no longer the set it was", self.name)))
+    }
+
+    /// Writes the pause into the head of the rollout, or takes it away. Tells whether it stands there.
+    async fn hold(&self, paused: bool) -> Result<bool, Failure> {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let name = owned::head_name(&self.name);
+        for _ in 0..ATTEMPTS {
+            let map = match maps.get_opt(&name).await {
+                Ok(Some(map)) => map,
+                Ok(None) => return Ok(false),
+                // Whoever may annotate the set need not be allowed to write the head.
+                Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(run) = map.data.as_ref().and_then(|data| data.get("run")) else { return Ok(false) };
+            let Some(changed) = held(run, paused) else { return Ok(true) };
+            let patch = json!({
+                "metadata": {"uid": map.metadata.uid, "resourceVersion": map.metadata.resource_version},
+                "data": {"run": changed},
+            });
+            let parameters =
+                PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+            match maps.patch(&name, &parameters, &Patch::Merge(&patch)).await {
+                Ok(_) => return Ok(true),
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Failure::api(format!("{name} changed {ATTEMPTS} times while it was written: try again")))
+    }
+
+    /// The named Applications of the set.
+    async fn members(&self, names: &[String]) -> Result<BTreeMap<String, Value>, Failure> {
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let all = owned::applications(&self.client, &self.set).await?;
+        let mut members: BTreeMap<String, Value> =
+            all.into_iter().map(|object| (owned::name_of(&object), object)).collect();
+        if let Some(absent) = names.iter().find(|name| !members.contains_key(*name)) {
+            return Err(Failure::failed(format!("{} has no Application {absent}", self.name)));
+        }
+        members.retain(|name, _| names.contains(name));
+        Ok(members)
+    }
+
+    /// What the run asks of an Application: as the head records it, or as its last write was stamped.
+    fn pin(&self, object: &Value) -> Option<Fingerprint> {
+        let uid = text(object, "/metadata/uid");
+        let recorded = self.head.as_ref().and_then(|head| head.row(Fingerprint::of([uid])));
+        recorded.map(|row| row.pin).or_else(|| {
+            let stamp: Stamp = object["metadata"]["annotations"][PIN].as_str()?.parse().ok()?;
+            (self.set.metadata.uid.as_deref() == Some(&*stamp.set)).then_some(stamp.pin)
+        })
+    }
+
+    fn say(&self, what: &str) -> Result<(), Failure> {
+        print::out(&format!("applicationset.argoproj.io/{} {what}\n", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_is_written_beside_what_else_the_run_says() {
+        assert_eq!(
+            held(r#"{"seq":3,"new":[1]}"#, true).as_deref(),
+            Some(r#"{"new":[1],"paused":true,"seq":3}"#)
+        );
+        assert_eq!(held(r#"{"seq":3,"paused":true}"#, true), None);
+        assert_eq!(held(r#"{"seq":3,"paused":true}"#, false).as_deref(), Some(r#"{"paused":false,"seq":3}"#));
+        assert_eq!(held(r#"{"seq":3}"#, false), None);
+        assert_eq!(held("[]", true), None);
+        assert_eq!(held("", true), None);
+    }
+
+    #[test]
+    fn skips_that_can_be_read_are_kept() {
+        let read = skips("a=0123456789abcdef, b=fedcba9876543210,c,=0123456789abcdef,d=xyz");
+        assert_eq!(read.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert_ne!(nonce(), nonce());
+    }
+}

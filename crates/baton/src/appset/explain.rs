@@ -1,0 +1,183 @@
+//! `baton appset explain`: what a rollout waits for.
+
+use std::collections::BTreeMap;
+
+use baton_rollout::explain::{self, ApplicationStanding, Standing};
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use super::screen::{Screen, Tone};
+use super::standing_view::{self as view, COLUMN};
+use super::{control, owned};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::print;
+
+/// How many Applications are shown unless all are asked for.
+const SHOWN: usize = 20;
+
+/// What to explain.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each wait is named: what is waited for and since when, what ends it, and when it is looked at again though \
+nothing happens.
+
+Examples:
+  baton appset explain web                the run, its steps, and who is not done
+  baton appset explain web web-prod-eu    one Application
+  baton appset explain web -o json"
+)]
+pub(crate) struct Arguments {
+    /// The ApplicationSet.
+    set: String,
+    /// One of its Applications.
+    application: Option<String>,
+    /// Show every Application that is not done.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print it; without it for people.
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Json,
+    Yaml,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let client = arguments.connection.client().await?;
+    let namespace = &arguments.connection.namespace;
+    let set = owned::set(&client, namespace, &arguments.set).await?;
+    if set.metadata.deletion_timestamp.is_none() {
+        control::rolls(&set)?;
+    }
+    let head = owned::head(&client, namespace, &arguments.set).await;
+    let uids = match (&arguments.application, &head) {
+        (Some(_), Some(_)) => owned::uids(&owned::applications(&client, &set).await?),
+        _ => BTreeMap::new(),
+    };
+    let standing = explain::standing(&set, head.as_ref(), &uids);
+    let (now, screen) = (Timestamp::now(), Screen::of_stdout());
+    let name = format!("{namespace}/{}", arguments.set);
+    match &arguments.application {
+        None => show(arguments.output, &standing, || run_text(&name, &standing, arguments.all, now, &screen)),
+        Some(wanted) => {
+            let one = standing.applications.iter().find(|one| one.name == *wanted).ok_or_else(|| {
+                Failure::failed(format!(
+                    "the status of {} knows no Application {wanted}; `baton appset get {}` shows those it has",
+                    arguments.set, arguments.set
+                ))
+            })?;
+            show(arguments.output, one, || application_text(one, &standing, now, &screen))
+        }
+    }
+}
+
+fn show(
+    output: Option<Output>,
+    value: &impl serde::Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let whole = || serde_json::to_value(value).map_err(|error| Failure::failed(error.to_string()));
+    print::out(&match output {
+        None => text(),
+        Some(Output::Json) => print::json(&[whole()?], true)?,
+        Some(Output::Yaml) => print::yaml(&[whole()?])?,
+    })
+}
+
+pub(super) fn run_text(
+    name: &str,
+    standing: &Standing,
+    all: bool,
+    now: Timestamp,
+    screen: &Screen,
+) -> String {
+    let mut out = screen.labelled("Set:", name, Tone::Heading, COLUMN);
+    out.push_str(&view::summary(standing, now, screen));
+    if !standing.message.is_empty() {
+        out.push_str(&screen.labelled("Message:", &standing.message, Tone::Plain, COLUMN));
+    }
+    for revision in &standing.revisions {
+        let text = format!("{} {} = {}", revision.repo, revision.target_revision, revision.revision);
+        out.push_str(&screen.labelled("Revision:", &text, Tone::Plain, COLUMN));
+    }
+    out.push_str(&waits(standing, now, screen));
+    let steps = view::steps(standing, now, screen);
+    if !steps.is_empty() {
+        out.push('\n');
+        out.push_str(&steps);
+    }
+    let undone: Vec<&ApplicationStanding> =
+        standing.applications.iter().filter(|one| one.first.is_some()).collect();
+    if !undone.is_empty() {
+        let shown = if all { undone.len() } else { undone.len().min(SHOWN) };
+        let numbers: Vec<i64> =
+            standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
+        out.push('\n');
+        out.push_str(&view::applications(&undone[..shown], &numbers, now, screen));
+        if shown < undone.len() {
+            out.push_str(&format!("and {} more that are not done; --all shows them\n", undone.len() - shown));
+        }
+    }
+    out
+}
+
+/// The first wait in full, further ones in a line each.
+fn waits(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
+    let Some(first) = &standing.first else {
+        let text = if standing.deletion.is_some() { "the Applications to be gone" } else { "nothing" };
+        return screen.labelled("Waits for:", text, Tone::Good, COLUMN);
+    };
+    let mut out = view::obstacle("Waits for:", first, now, screen);
+    let of_deletion = standing.deletion.iter().flat_map(|deletion| &deletion.obstacles);
+    for more in standing.obstacles.iter().chain(of_deletion).filter(|more| *more != first) {
+        let tone = view::reason_tone(&more.reason);
+        out.push_str(&screen.labelled("and for:", &view::obstacle_words(more, now), tone, COLUMN));
+    }
+    out
+}
+
+pub(super) fn application_text(
+    one: &ApplicationStanding,
+    standing: &Standing,
+    now: Timestamp,
+    screen: &Screen,
+) -> String {
+    let mut out = screen.labelled("Name:", &one.name, Tone::Heading, COLUMN);
+    let line = |label: &str, text: &str, tone: Tone| screen.labelled(label, text, tone, COLUMN);
+    let steps = standing.steps.iter().filter(|step| step.step > 0).count();
+    let step = if one.step > 0 { format!("{} of {steps}", one.step) } else { "none".to_owned() };
+    out.push_str(&line("Step:", &step, Tone::Plain));
+    let since = one.since.map(|at| format!(" for {}", super::screen::span(at, now))).unwrap_or_default();
+    out.push_str(&line("Status:", &format!("{}{since}", one.status), view::state_tone(&one.status)));
+    if !one.message.is_empty() {
+        out.push_str(&line("Message:", &one.message, Tone::Plain));
+    }
+    if !one.target_revisions.is_empty() {
+        out.push_str(&line("Revisions:", &one.target_revisions.join(", "), Tone::Plain));
+    }
+    if let Some(record) = &one.record {
+        let mut words = vec![format!("pin {}", record.pin), format!("{} writes", record.writes)];
+        words.extend(record.last.map(|last| format!("last: {last}")));
+        words.extend(record.slot.then(|| "holds a slot of its step".to_owned()));
+        words.extend(record.done.map(|done| format!("done: {done}")));
+        out.push_str(&line("Record:", &words.join(", "), Tone::Plain));
+    }
+    match &one.first {
+        None => out.push_str(&line("Waits for:", "nothing", Tone::Good)),
+        Some(first) => {
+            out.push_str(&view::obstacle("Waits for:", first, now, screen));
+            // A step or a slot is waited for because of something else.
+            let behind = standing.first.as_ref().filter(|behind| *behind != first);
+            if let Some(behind) = behind.filter(|_| first.reason.starts_with("WaitingFor")) {
+                out.push_str(&view::obstacle("behind it:", behind, now, screen));
+            }
+        }
+    }
+    out
+}

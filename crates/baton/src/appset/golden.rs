@@ -1,0 +1,289 @@
+//! What people see, kept as golden files: at 80 and 200 columns, with and without colours.
+//!
+//! `INSTA_UPDATE=always cargo test -p baton golden` writes them anew; look at what changed.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_rollout::explain::{Standing, standing};
+use baton_rollout::fuse::Fuse;
+use baton_rollout::plan::{Candidate, Change, Plan, Present, Proposal, plan};
+use baton_rollout::shift::between;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::plan_view::{self, Shown};
+use super::screen::Screen;
+use super::{described, explain, watch};
+
+/// Keeps a text under every width and with colours, whose codes are made visible.
+fn keep(name: &str, text: impl Fn(&Screen) -> String) {
+    for (width, height) in [(80, 24), (200, 50)] {
+        for colours in [false, true] {
+            let screen = Screen { width: Some(width), height: Some(height), colours, folds: true };
+            let text = text(&screen);
+            for line in text.lines().filter(|_| !colours) {
+                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+            }
+            let how = if colours { "-colours" } else { "" };
+            insta::assert_snapshot!(format!("{name}-{width}{how}"), text.replace('\x1b', "␛"));
+        }
+    }
+}
+
+fn labels(env: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("env".to_owned(), env.to_owned())])
+}
+
+fn strategy(limit: Value, order: &str) -> Value {
+    let step = |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
+    let mut steps = [step("dev"), step("staging"), step("prod")];
+    steps[1]["maxUpdate"] = json!(0);
+    steps[1]["waitDuration"] = json!("10m");
+    steps[2]["maxUpdate"] = limit;
+    json!({"type": "RollingSync", "deletionOrder": order, "rollingSync": {"steps": steps}})
+}
+
+fn planned(strategy: &Value, wanted: &[(&str, &str, Change)], present: Option<&[(&str, &str)]>) -> Plan {
+    let wanted: Vec<Candidate> = wanted
+        .iter()
+        .map(|(name, env, change)| Candidate {
+            name: (*name).to_owned(),
+            labels: labels(env),
+            change: change.clone(),
+        })
+        .collect();
+    let present: Option<Vec<Present>> = present.map(|all| {
+        all.iter().map(|(name, env)| Present { name: (*name).to_owned(), labels: labels(env) }).collect()
+    });
+    let strategy = serde_json::from_value(strategy.clone()).expect("a strategy");
+    plan(&Proposal {
+        strategy: Some(&strategy),
+        wanted: &wanted,
+        present: present.as_deref(),
+        may_delete: true,
+        fuse: Fuse::Share(50),
+    })
+}
+
+#[test]
+fn a_plan_on_paper() {
+    let any = Change::Assumed;
+    let plan = planned(
+        &strategy(json!("50%"), "Reverse"),
+        &[
+            ("web-dev-1", "dev", any.clone()),
+            ("web-dev-2", "dev", any.clone()),
+            ("web-staging", "staging", any.clone()),
+            ("web-prod-eu-1", "prod", any.clone()),
+            ("web-prod-eu-2", "prod", any.clone()),
+            ("web-prod-us-1", "prod", any.clone()),
+            ("web-lab", "lab", any),
+        ],
+        None,
+    );
+    keep("plan", |screen| {
+        let shown = Shown { set: "argocd/web", name: "web", plan: &plan, against: None, only_changed: false };
+        plan_view::text(&shown, screen)
+    });
+}
+
+#[test]
+fn a_plan_of_an_edit() {
+    let fields = |all: &[&str]| all.iter().map(|field| (*field).to_owned()).collect::<Vec<_>>();
+    let there = [
+        ("web-dev-1", "dev"),
+        ("web-dev-2", "dev"),
+        ("web-lab", "lab"),
+        ("web-old-1", "prod"),
+        ("web-old-2", "prod"),
+        ("web-old-3", "staging"),
+        ("web-old-4", "dev"),
+        ("web-old-5", "prod"),
+        ("web-prod-eu-1", "prod"),
+    ];
+    let before = planned(
+        &strategy(json!("50%"), "AllAtOnce"),
+        &there.map(|(name, env)| (name, env, Change::Assumed)),
+        None,
+    );
+    let after = planned(
+        &strategy(json!(1), "Reverse"),
+        &[
+            ("web-dev-1", "dev", Change::Revision { from: fields(&["main"]), to: fields(&["v2"]) }),
+            ("web-dev-2", "staging", Change::Metadata { fields: fields(&["labels.env"]) }),
+            ("web-lab", "lab", Change::Spec { fields: fields(&["source.path"]) }),
+            ("web-prod-eu-1", "prod", Change::Drift),
+            ("web-prod-eu-2", "prod", Change::New),
+            (
+                "web-prod-us-1",
+                "prod",
+                Change::Spec {
+                    fields: fields(&["destination.namespace", "source.helm.values", "source.path", "a", "b"]),
+                },
+            ),
+        ],
+        Some(&there),
+    );
+    let shifts = between(&before, &after);
+    keep("plan-edit", |screen| {
+        plan_view::text(
+            &Shown {
+                set: "argocd/web",
+                name: "web",
+                plan: &after,
+                against: Some(("the cluster", &shifts)),
+                only_changed: false,
+            },
+            screen,
+        )
+    });
+}
+
+#[test]
+fn a_plan_of_many_steps_on_a_narrow_terminal() {
+    let steps: Vec<Value> = (1..=9)
+        .map(|n| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [format!("ring-{n}")]}]}))
+        .collect();
+    let rings = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
+    let plan = planned(
+        &rings,
+        &[("a", "ring-1", Change::New), ("b", "ring-9", Change::Unchanged), ("c", "ring-9", Change::New)],
+        Some(&[("b", "ring-9")]),
+    );
+    keep("plan-many", |screen| {
+        let shown = Shown { set: "argocd/web", name: "web", plan: &plan, against: None, only_changed: true };
+        plan_view::text(&shown, screen)
+    });
+}
+
+fn now() -> Timestamp {
+    "2026-11-15T12:10:00Z".parse().expect("a time")
+}
+
+fn set(status: Value) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "web", "namespace": "argocd", "generation": 3},
+        "spec": {
+            "generators": [{"clusters": {}}],
+            "template": {"metadata": {"name": "web-{{name}}"}, "spec": {"project": "default", "destination": {}}},
+            "strategy": strategy(json!(2), "Reverse"),
+        },
+        "status": status,
+    })
+}
+
+fn entry(name: &str, step: &str, status: &str, message: &str) -> Value {
+    json!({
+        "application": name, "step": step, "status": status, "message": message, "targetRevisions": ["c0ffee1"],
+        "lastTransitionTime": "2026-11-15T12:08:30Z",
+    })
+}
+
+/// A run in its last step with one failure.
+fn failing() -> Value {
+    set(json!({
+        "resourcesCount": 7,
+        "health": {"status": "Degraded"},
+        "conditions": [{
+            "type": "RolloutProgressing", "status": "True", "reason": "ApplicationSetModified",
+            "message": "ApplicationSet is performing rollout of step 3",
+        }],
+        "resources": [
+            {"name": "web-dev-1", "status": "Synced", "health": {"status": "Healthy"}},
+            {"name": "web-prod-eu-1", "status": "OutOfSync", "health": {"status": "Degraded"}},
+            {"name": "web-prod-eu-2", "status": "Synced", "health": {"status": "Progressing"}},
+            {"name": "web-prod-us-1", "status": "OutOfSync", "health": {"status": "Healthy"}},
+        ],
+        "applicationStatus": [
+            entry("web-dev-1", "1", "Healthy", "done"),
+            entry("web-dev-2", "1", "Healthy", "done"),
+            entry("web-lab", "-1", "Waiting", "in no step"),
+            entry("web-prod-eu-1", "3", "Progressing", "sync failed"),
+            entry("web-prod-eu-2", "3", "Progressing", "Deployment web is not ready: 1 of 3 updated"),
+            entry("web-prod-us-1", "3", "Waiting", "waiting for its turn"),
+            entry("web-staging", "2", "Healthy", "synced by hand"),
+        ],
+        "rollout": {
+            "run": 12, "state": "Progressing", "step": 3, "observedGeneration": 3, "restarts": 1,
+            "startedAt": "2026-11-15T12:00:00Z",
+            "revisions": [{"repoURL": "https://git.example.com/web.git", "targetRevision": "main", "revision": "c0ffee1"}],
+            "steps": [
+                {"step": 1, "state": "Complete", "total": 2, "done": 2, "completedAt": "2026-11-15T12:02:00Z"},
+                {"step": 2, "state": "Complete", "total": 1, "done": 1, "maxUpdate": 0, "completedAt": "2026-11-15T12:05:00Z"},
+                {"step": 3, "state": "Open", "total": 3, "updating": 2, "failed": 1, "maxUpdate": 2, "openedAt": "2026-11-15T12:05:01Z"},
+            ],
+            "blockers": [
+                {
+                    "reason": "SyncFailed", "object": "web-prod-eu-1", "since": "2026-11-15T12:08:30Z",
+                    "message": "one or more objects failed to apply: deployments.apps \"web\" is forbidden: exceeded quota",
+                    "remedy": "a new commit or template, or `baton appset retry`",
+                },
+                {
+                    "reason": "Progressing", "object": "web-prod-eu-2", "since": "2026-11-15T12:09:50Z",
+                    "message": "Deployment web is not ready: 1 of 3 updated", "nextCheckAt": "2026-11-15T12:10:20Z",
+                    "remedy": "its sync to end and its resources to become healthy",
+                },
+            ],
+        },
+    }))
+}
+
+fn told(set: &Value) -> Standing {
+    let set: ApplicationSet = serde_json::from_value(set.clone()).expect("a set");
+    standing(&set, None, &BTreeMap::new())
+}
+
+#[test]
+fn a_set_and_its_rollout() {
+    keep("get", |screen| described::text(&failing(), now(), screen).expect("a set"));
+}
+
+#[test]
+fn a_picture_of_a_rollout() {
+    let standing = told(&failing());
+    keep("watch", |screen| watch::frame("argocd/web", &standing, now(), screen).join("\n") + "\n");
+}
+
+#[test]
+fn why_a_rollout_does_not_go_on() {
+    let standing = told(&failing());
+    keep("explain", |screen| explain::run_text("argocd/web", &standing, false, now(), screen));
+    let waits = standing.applications.iter().find(|one| one.name == "web-prod-us-1").expect("it waits");
+    keep("explain-application", |screen| explain::application_text(waits, &standing, now(), screen));
+}
+
+#[test]
+fn a_deletion_that_the_fuse_holds() {
+    let mut going = set(json!({
+        "resourcesCount": 6,
+        "rollout": {"state": "Complete", "run": 12, "deletion": {
+            "order": "Reverse", "step": 1, "totalSteps": 3, "remaining": 6, "deleting": ["web-prod-us-1"],
+            "startedAt": "2026-11-15T12:00:00Z",
+            "blockers": [{
+                "reason": "DeletionFuse", "object": "web", "since": "2026-11-15T12:00:00Z",
+                "message": "generators no longer give 6 of 8 Applications",
+                "remedy": "approval of the deletion: `baton appset approve-deletion`",
+            }],
+        }},
+    }));
+    let standing = told(&going);
+    keep("explain-deletion", |screen| explain::run_text("argocd/web", &standing, false, now(), screen));
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-15T12:09:00Z");
+    keep("get-deletion", |screen| described::text(&going, now(), screen).expect("a set"));
+}
+
+#[test]
+fn a_picture_never_has_more_rows_than_the_terminal() {
+    let mut set = failing();
+    let many: Vec<Value> =
+        (0..500).map(|n| entry(&format!("web-prod-{n}"), "3", "Progressing", "it syncs")).collect();
+    set["status"]["applicationStatus"] = json!(many);
+    let standing = told(&set);
+    for (width, height) in [(80, 24), (200, 50), (30, 10), (1, 1)] {
+        let screen = Screen { width: Some(width), height: Some(height), colours: false, folds: true };
+        let lines = watch::frame("argocd/web", &standing, now(), &screen);
+        assert!(lines.len() < height.max(5), "{} rows of {height}", lines.len());
+    }
+}

@@ -1,0 +1,325 @@
+//! `baton appset plan`: what a set, or an edit of it, would do and in which order.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use baton_api::ApplicationSet;
+use baton_api::application_set::ApplicationsSync;
+use baton_api::names::baton::DELETION_FUSE;
+use baton_generators::Generators;
+use baton_rollout::fuse::{self, Fuse};
+use baton_rollout::plan::{self, Candidate, Change, Plan, Present, Proposal};
+use baton_rollout::shift::{self, Shifts};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::live::Live;
+use super::offline::{self, Offline};
+use super::owned::{self, name_of};
+use super::plan_view::{self, Shown};
+use super::screen::Screen;
+use super::{changes, manifests};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::print;
+
+/// What to plan.
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true).args(["set", "files"]),
+    after_help = "With -f alone nothing is asked of a cluster, and the plan is one for a change of every Application. --against \
+compares with another version of the file, --live with what the cluster has; both end with exit code 4 if there is a \
+difference. Without -f the set in the cluster is planned: what it would do now. Nothing is written anywhere.
+
+Applications go in the order of names; \"batch 2\" begins as places of maxUpdate become free in batch 1.
+
+Examples:
+  baton appset plan -f web.yaml --clusters clusters.yaml
+  baton appset plan -f web.yaml --against <(git show main:web.yaml) --clusters clusters.yaml
+  baton appset plan -f web.yaml --live --kubeconfig ~/.kube/config
+  baton appset plan web --changed
+  baton appset plan -f web.yaml --live -o json"
+)]
+pub(crate) struct Arguments {
+    /// A set in the cluster.
+    set: Option<String>,
+    /// Files or directories with ApplicationSets; - is standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the sets were: compare with these files.
+    #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "live")]
+    against: Vec<PathBuf>,
+    /// Compare with the sets and Applications in the cluster.
+    #[arg(long, requires = "files")]
+    live: bool,
+    /// Show only Applications that change.
+    #[arg(long)]
+    changed: bool,
+    #[command(flatten)]
+    offline: Offline,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print it; without it a table.
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Json,
+    Yaml,
+}
+
+/// A plan as programs read it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    name: String,
+    namespace: String,
+    /// What it was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<String>,
+    #[serde(flatten)]
+    plan: Plan,
+    /// What moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shifts: Option<Shifts>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let documents = documents(&arguments).await?;
+    print::out(&match arguments.output {
+        None => {
+            let screen = Screen::of_stdout();
+            let texts: Vec<String> =
+                documents.iter().map(|one| shown(one, arguments.changed, &screen)).collect();
+            texts.join("\n")
+        }
+        Some(form) => {
+            let values: Vec<Value> =
+                documents.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
+            match form {
+                Output::Yaml => print::yaml(&values)?,
+                Output::Json => print::json(&values, values.len() == 1)?,
+            }
+        }
+    })?;
+    let asked = arguments.live || !arguments.against.is_empty();
+    let differing = documents.iter().filter(|one| one.differs()).count();
+    match (asked, differing) {
+        (false, _) | (_, 0) => Ok(()),
+        (true, 1) => Err(Failure::finding("there is a difference")),
+        (true, count) => Err(Failure::finding(format!("there are differences in {count} sets"))),
+    }
+}
+
+fn shown(document: &Document, only_changed: bool, screen: &Screen) -> String {
+    let against = document.against.as_deref().zip(document.shifts.as_ref());
+    let mut text = plan_view::text(
+        &Shown {
+            set: &format!("{}/{}", document.namespace, document.name),
+            name: &document.name,
+            plan: &document.plan,
+            against,
+            only_changed,
+        },
+        screen,
+    );
+    if let Some((what, _)) = against.filter(|_| !document.differs()) {
+        text.push_str(&format!("\nNo difference from {what}.\n"));
+    }
+    text
+}
+
+async fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
+    let cache =
+        tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
+    let namespace = &arguments.connection.namespace;
+    let generators = arguments.offline.generators(cache.path().to_owned(), namespace)?;
+    let online = arguments.live || arguments.set.is_some();
+    match online {
+        true => in_cluster(arguments, &generators).await,
+        false => on_paper(arguments, &generators).await,
+    }
+}
+
+async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<Vec<Document>, Failure> {
+    let world = arguments.offline.objects(&arguments.connection.namespace)?;
+    let mut before = BTreeMap::new();
+    if !arguments.against.is_empty() {
+        for old in manifests::sets(&arguments.against, true)? {
+            let applications = distinct(offline::applications(&old.set, generators, &world).await?)?;
+            before.insert(old.set.metadata.name.clone(), (old.set, applications));
+        }
+    }
+    let against = (!arguments.against.is_empty()).then(|| title(&arguments.against));
+    let mut documents = Vec::new();
+    for written in manifests::sets(&arguments.files, true)? {
+        let wanted = distinct(offline::applications(&written.set, generators, &world).await?)?;
+        let base = match (&against, before.remove(&written.set.metadata.name)) {
+            (None, _) => None,
+            (Some(what), Some((set, applications))) => Some(Base { what, set: Some(set), applications }),
+            (Some(what), None) => Some(Base { what, set: None, applications: Vec::new() }),
+        };
+        documents.push(document(&written.set, &wanted, base.as_ref(), &arguments.connection.namespace)?);
+    }
+    Ok(documents)
+}
+
+fn title(files: &[PathBuf]) -> String {
+    let name = |file: &PathBuf| match file == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => file.display().to_string(),
+    };
+    files.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Vec<Document>, Failure> {
+    if !arguments.offline.clusters.is_empty() {
+        return Err(Failure::usage(
+            "--clusters stands for a cluster, and this plan reads a real one: leave it out",
+        ));
+    }
+    let client = arguments.connection.client().await?;
+    let namespace = &arguments.connection.namespace;
+    let world = Live::new(client.clone(), namespace);
+    let sets = match &arguments.set {
+        Some(name) => vec![owned::set(&client, namespace, name).await?],
+        None => manifests::sets(&arguments.files, true)?.into_iter().map(|written| written.set).collect(),
+    };
+    let mut documents = Vec::new();
+    for mut set in sets {
+        let place = set.metadata.namespace.get_or_insert_with(|| namespace.clone()).clone();
+        let name = set.metadata.name.clone().unwrap_or_default();
+        let wanted = distinct(offline::applications(&set, generators, &world).await?)?;
+        let there = match arguments.set.is_some() {
+            true => Some(set.clone()),
+            false => owned::find(&client, &place, &name).await?,
+        };
+        let applications = match &there {
+            Some(there) => owned::applications(&client, there).await?,
+            None => Vec::new(),
+        };
+        let base = Base { what: "the cluster", set: there, applications };
+        let mut document = document(&set, &wanted, Some(&base), namespace)?;
+        if arguments.set.is_some() {
+            // The set is compared with its own Applications only, not with itself.
+            (document.against, document.shifts) = (None, None);
+        }
+        documents.push(document);
+    }
+    Ok(documents)
+}
+
+/// What was there before.
+struct Base<'a> {
+    what: &'a str,
+    set: Option<ApplicationSet>,
+    applications: Vec<Value>,
+}
+
+fn document(
+    set: &ApplicationSet,
+    wanted: &[Value],
+    base: Option<&Base<'_>>,
+    namespace: &str,
+) -> Result<Document, Failure> {
+    let (update, delete) = policy(set);
+    let there: Option<BTreeMap<String, &Value>> =
+        base.map(|base| base.applications.iter().map(|live| (name_of(live), live)).collect());
+    let mut candidates = Vec::new();
+    for application in wanted {
+        let live = there.as_ref().map(|there| there.get(&name_of(application)));
+        let change = match live {
+            None => Change::Assumed,
+            Some(None) => Change::New,
+            Some(Some(live)) => changes::change(application, live, update).map_err(Failure::failed)?,
+        };
+        candidates.push(Candidate { name: name_of(application), labels: labels(application), change });
+    }
+    let present: Option<Vec<Present>> = base.map(|base| {
+        let one = |live: &Value| Present { name: name_of(live), labels: labels(live) };
+        base.applications.iter().map(one).collect()
+    });
+    let (fuse, unreadable) = fuse_of(set);
+    let proposal = |set: &ApplicationSet, wanted: &[Candidate], present: Option<&[Present]>| {
+        let strategy = set.spec.strategy.as_ref();
+        plan::plan(&Proposal { strategy, wanted, present, may_delete: delete, fuse })
+    };
+    let mut plan = proposal(set, &candidates, present.as_deref());
+    plan.issues.extend(unreadable);
+    if !update && base.is_some() {
+        plan.issues.push("the set's policy lets no Application that exists be changed".to_owned());
+    }
+    let shifts = base.map(|base| {
+        let assumed =
+            |live: &Value| Candidate { name: name_of(live), labels: labels(live), change: Change::Assumed };
+        let old: Vec<Candidate> = base.applications.iter().map(assumed).collect();
+        let before = base.set.as_ref().map(|set| proposal(set, &old, None));
+        before.map(|before| shift::between(&before, &plan)).unwrap_or_default()
+    });
+    Ok(Document {
+        name: set.metadata.name.clone().unwrap_or_default(),
+        namespace: set.metadata.namespace.clone().unwrap_or_else(|| namespace.to_owned()),
+        against: base.map(|base| base.what.to_owned()),
+        plan,
+        shifts,
+    })
+}
+
+/// Whether Applications may be updated, and deleted.
+fn policy(set: &ApplicationSet) -> (bool, bool) {
+    let stated = set.spec.sync_policy.as_ref().map(|policy| &policy.applications_sync);
+    match stated {
+        Some(ApplicationsSync::CreateOnly) => (false, false),
+        Some(ApplicationsSync::CreateUpdate) => (true, false),
+        Some(ApplicationsSync::CreateDelete) => (false, true),
+        _ => (true, true),
+    }
+}
+
+/// The fuse of a set as a controller with default settings would have it, and what is wrong with its annotation.
+fn fuse_of(set: &ApplicationSet) -> (Fuse, Option<String>) {
+    let usual = if fuse::follows_hosts_only(&set.spec) { Fuse::Off } else { Fuse::Share(50) };
+    let stated = set.metadata.annotations.as_ref().and_then(|annotations| annotations.get(DELETION_FUSE));
+    match stated.map(|text| text.parse::<Fuse>()) {
+        None => (usual, None),
+        Some(Ok(fuse)) => (fuse, None),
+        Some(Err(error)) => (usual, Some(format!("annotation {DELETION_FUSE}: {error}"))),
+    }
+}
+
+fn labels(application: &Value) -> BTreeMap<String, String> {
+    let labels = application["metadata"]["labels"].as_object();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(text).collect()
+}
+
+/// Applications by name. Two of one name would keep a controller from doing anything.
+fn distinct(mut applications: Vec<Value>) -> Result<Vec<Value>, Failure> {
+    applications.sort_by_key(name_of);
+    match applications.windows(2).find(|pair| name_of(&pair[0]) == name_of(&pair[1])) {
+        Some(pair) => Err(Failure::failed(format!(
+            "several Applications are named {:?}: a controller would create or update none of them",
+            name_of(&pair[0])
+        ))),
+        None => Ok(applications),
+    }
+}
+
+// === impl Document ===
+
+impl Document {
+    fn differs(&self) -> bool {
+        let moves = self.shifts.as_ref().is_some_and(|shifts| !shifts.is_empty());
+        moves
+            || self.plan.deletion.leaving > 0
+            || self.plan.applications.iter().any(|one| {
+                matches!(
+                    one.change,
+                    Change::New | Change::Spec { .. } | Change::Revision { .. } | Change::Metadata { .. }
+                )
+            })
+    }
+}
