@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_clusters::OverNetwork;
-use baton_controllers::{ApplicationController, ApplicationSettings, Controller, RunError, Settings};
+use baton_controllers::{ApplicationController, ApplicationSettings, Controller, Fuse, RunError, Settings};
 use baton_source::Repositories;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
@@ -20,6 +20,9 @@ use crate::{http, machinery, terminal};
 
 /// Prefix of the variables of Argo CD's controller.
 const PREFIX: &str = "ARGOCD_APPLICATIONSET_CONTROLLER_";
+
+/// How many Applications generators may drop without approval.
+pub(crate) const USUAL_FUSE: Fuse = Fuse::Share(50);
 
 /// What to run.
 #[derive(Debug, Args)]
@@ -64,6 +67,10 @@ pub(crate) struct Arguments {
     /// Run the programs that cluster Secrets name for their credentials (execProviderConfig).
     #[arg(long)]
     allow_cluster_exec: bool,
+    /// How many of a set's Applications generators may drop at once without approval: a share such as 50%, or off. The
+    /// default is 50%, and off where only the ApplicationSet controller runs.
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| text.parse::<Fuse>())]
+    deletion_fuse: Option<Fuse>,
     #[command(flatten)]
     flags: Flags,
 }
@@ -276,7 +283,11 @@ fn spelled(variable: &str) -> String {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let flags = Flags { leader_elect: arguments.leader_elect.clone(), ..arguments.flags.clone() };
-    let settings = flags.settings(&arguments.connection.namespace)?;
+    let mut settings = flags.settings(&arguments.connection.namespace)?;
+    // Beside Argo CD's own controllers nobody expects to be asked.
+    let alone = !arguments.controllers.contains(&ControllerName::Application);
+    let usual = if alone { Fuse::Off } else { USUAL_FUSE };
+    settings.deletion_fuse = arguments.deletion_fuse.unwrap_or(usual);
     let scratch = match &arguments.cache_dir {
         Some(_) => None,
         None => Some(

@@ -3,23 +3,30 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
+use baton_api::application_set::ApplicationsSync;
+use baton_api::names::baton::{DELETION_FUSE, GUARD_SUFFIX};
 use baton_api::strategy::{
     DeletionOrder, MatchExpression, MatchOperator, RolloutStep, Strategy, StrategyType,
 };
+use baton_rollout::fuse::Fuse;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use crate::Report;
 
+/// Longest name of a ConfigMap.
+const LONGEST_NAME: usize = 253;
 const ROLLING: &str = "spec.strategy.rollingSync.steps";
 const DELETION: &str = "spec.strategy.deletionSync.steps";
 
 pub(crate) fn judge(set: &ApplicationSet, report: &mut Report<'_>) {
+    fuse(set, report);
     let Some(strategy) = &set.spec.strategy else { return };
     kinds(strategy, report);
+    unkept(set, strategy, report);
     for (path, steps) in plans(strategy) {
         for (index, step) in steps.iter().enumerate() {
-            one(step, &format!("{path}[{index}]"), report);
+            one(step, &format!("{path}[{index}]"), path == DELETION, report);
         }
         unreachable(set, path, steps, report);
     }
@@ -85,7 +92,51 @@ fn kinds(strategy: &Strategy, report: &mut Report<'_>) {
     }
 }
 
-fn one(step: &RolloutStep, path: &str, report: &mut Report<'_>) {
+/// Where an order of deletion cannot be kept, or is for nothing.
+fn unkept(set: &ApplicationSet, strategy: &Strategy, report: &mut Report<'_>) {
+    if matches!(strategy.deletion_order(), Ok(DeletionOrder::AllAtOnce)) {
+        return;
+    }
+    let path = "spec.strategy.deletionOrder";
+    let policy = set.spec.sync_policy.as_ref().map(|policy| &policy.applications_sync);
+    if let Some(ApplicationsSync::CreateOnly | ApplicationsSync::CreateUpdate) = policy {
+        report.warning(
+            "deletion-order",
+            path,
+            "not used: syncPolicy.applicationsSync lets nothing be deleted",
+        );
+    }
+    if set.metadata.name.as_ref().is_some_and(|name| name.len() + GUARD_SUFFIX.len() > LONGEST_NAME) {
+        report.warning(
+            "deletion-order",
+            path,
+            "not kept by `kubectl delete --cascade=foreground`: the set's name is too long for that of its guard",
+        );
+    }
+    for (index, rule) in set.spec.ignore_application_differences.iter().enumerate() {
+        let covers = |text: &String| {
+            let text = text.trim().replace('/', ".");
+            [".metadata", ".metadata.ownerReferences", ".metadata.labels"].contains(&text.as_str())
+        };
+        if rule.json_pointers.iter().chain(&rule.jq_path_expressions).any(covers) {
+            report.warning(
+                "deletion-order",
+                format!("spec.ignoreApplicationDifferences[{index}]"),
+                "Applications that exist already get no guard, so `kubectl delete --cascade=foreground` does not keep \
+                 the order of deletion",
+            );
+        }
+    }
+}
+
+fn fuse(set: &ApplicationSet, report: &mut Report<'_>) {
+    let Some(text) = set.metadata.annotations.as_ref().and_then(|all| all.get(DELETION_FUSE)) else { return };
+    if let Err(error) = text.parse::<Fuse>() {
+        report.error("deletion-fuse", format!("metadata.annotations.{DELETION_FUSE}"), error.to_string());
+    }
+}
+
+fn one(step: &RolloutStep, path: &str, deletes: bool, report: &mut Report<'_>) {
     for (index, expression) in step.match_expressions.iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
         if expression.key.is_empty() {
@@ -105,12 +156,16 @@ fn one(step: &RolloutStep, path: &str, report: &mut Report<'_>) {
         }
     }
     if let Some(limit) = &step.max_update {
-        max_update(limit, &format!("{path}.maxUpdate"), report);
+        max_update(limit, &format!("{path}.maxUpdate"), deletes, report);
     }
 }
 
-fn max_update(limit: &IntOrString, path: &str, report: &mut Report<'_>) {
+fn max_update(limit: &IntOrString, path: &str, deletes: bool, report: &mut Report<'_>) {
     match limit {
+        IntOrString::Int(0) if deletes => report.warning("max-update", path, "0 counts as 1 in a deletion"),
+        IntOrString::String(text) if deletes && text == "0%" => {
+            report.warning("max-update", path, "0% counts as 1 in a deletion");
+        }
         IntOrString::Int(0) => {
             report.warning("max-update", path, "0 holds the step until its Applications are synced by hand")
         }
@@ -228,7 +283,8 @@ pub(crate) fn rendered(set: &ApplicationSet, applications: &[Value], report: &mu
             report.warning("overlapping-steps", format!("{path}[{second}]"), message);
         }
         if !none.is_empty() {
-            let message = format!("{} in no step: only a person syncs them", counted(&none, "is", "are"));
+            let fate = if path == DELETION { "they go last, one by one" } else { "only a person syncs them" };
+            let message = format!("{} in no step: {fate}", counted(&none, "is", "are"));
             report.warning("unmatched-applications", path, message);
         }
     }

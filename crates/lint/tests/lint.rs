@@ -218,6 +218,50 @@ fn each_mistake_is_found_where_it_stands() {
 }
 
 #[test]
+fn an_order_of_deletion_that_is_not_kept_is_told() {
+    let ordered = |from: &str, to: &str| {
+        let text = GOOD.replacen("type: RollingSync", "type: RollingSync\n    deletionOrder: Reverse", 1);
+        let found = findings(&text.replacen(from, to, 1));
+        found.into_iter().map(|finding| (finding.rule, finding.path, finding.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(ordered("", ""), []);
+    let long = format!("name: {}\nspec:", "w".repeat(240));
+    let ignore = "spec:\n  ignoreApplicationDifferences:\n    - jsonPointers: [/metadata/ownerReferences]\n";
+    for (from, to, path, message) in [
+        (
+            "spec:\n",
+            "spec:\n  syncPolicy: {applicationsSync: create-update}\n",
+            "spec.strategy.deletionOrder",
+            "lets nothing be deleted",
+        ),
+        ("name: web\nspec:", &*long, "spec.strategy.deletionOrder", "--cascade=foreground"),
+        ("spec:\n", ignore, "spec.ignoreApplicationDifferences[0]", "--cascade=foreground"),
+    ] {
+        let found = ordered(from, to);
+        let told = found
+            .iter()
+            .any(|(rule, at, text)| *rule == "deletion-order" && at == path && text.contains(message));
+        assert!(told, "{to}: {found:?}");
+    }
+    let fused =
+        GOOD.replacen("  name: web", "  name: web\n  annotations: {baton.dev/deletion-fuse: half}", 1);
+    let found = findings(&fused);
+    assert_eq!(found.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["deletion-fuse"]);
+    assert_eq!(findings(&fused.replacen("half", "30%", 1)), []);
+}
+
+#[test]
+fn steps_of_a_deletion_are_judged_as_such() {
+    let text = GOOD.replacen(
+        "type: RollingSync",
+        "type: RollingSync\n    deletionOrder: Custom\n    deletionSync: {steps: [{maxUpdate: 0}]}",
+        1,
+    );
+    let found = findings(&text);
+    assert!(found.iter().any(|finding| finding.message == "0 counts as 1 in a deletion"), "{found:?}");
+}
+
+#[test]
 fn without_go_templates_list_values_must_be_text() {
     let text = GOOD
         .replace("goTemplate: true", "goTemplate: false")

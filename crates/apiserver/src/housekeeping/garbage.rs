@@ -173,10 +173,15 @@ impl Collector {
         }
         let options = DeleteOptions {
             uid: Some(object::uid(&item).to_owned()),
+            // An owner that was added meanwhile keeps it.
+            revision: Some(object::meta_text(&item, "resourceVersion").to_owned()),
             propagation: Some(propagation),
             ..DeleteOptions::default()
         };
-        report(self.core.delete(&resource, &key.namespace, &key.name, &options).await, MANAGER, key);
+        match self.core.delete(&resource, &key.namespace, &key.name, &options).await {
+            Err(failure) if failure.reason == "Conflict" => Box::pin(self.check(key)).await,
+            outcome => report(outcome, MANAGER, key),
+        }
     }
 
     fn state(&self, owner: &Value, namespace: &str) -> Owner {

@@ -1,5 +1,6 @@
 //! `baton appset`: ApplicationSets, on paper and in a cluster.
 
+mod approve;
 mod changes;
 mod control;
 mod described;
@@ -60,6 +61,8 @@ enum Command {
     Create(objects::Create),
     /// Delete ApplicationSets.
     Delete(objects::Delete),
+    /// Let Applications go that generators dropped by many at once.
+    ApproveDeletion(approve::Approve),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -77,5 +80,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Skip(arguments) => arguments.run().await,
         Command::Create(arguments) => arguments.run().await,
         Command::Delete(arguments) => arguments.run().await,
+        Command::ApproveDeletion(arguments) => arguments.run().await,
     }
 }

@@ -19,7 +19,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::apiserver::Simulation;
-use crate::controller::Flags;
+use crate::controller::{Flags, USUAL_FUSE};
 use crate::failure::Failure;
 use crate::lock::Lock;
 use crate::machinery::Controllers;
@@ -152,7 +152,8 @@ fn controllers(
     control: &Cluster,
     members: &[Running],
 ) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
-    let settings = Flags::default().settings(NAMESPACE)?;
+    let mut settings = Flags::default().settings(NAMESPACE)?;
+    settings.deletion_fuse = USUAL_FUSE;
     // This is the owner's own machine: paths on it may be named by any Application.
     let cache = arguments.data_dir.join("repositories");
     let repositories = Repositories::new(arguments.repositories.settings(cache, true));
