@@ -14,6 +14,7 @@ mod metrics;
 mod namespaces;
 mod objects;
 pub mod queue;
+mod rollout;
 mod settings;
 pub mod webhook;
 

@@ -147,13 +147,13 @@ impl Objects {
         }
     }
 
-    /// Shows every object, page by page, so that no more than a page is held. `each` may be shown a part before an
-    /// error is found.
+    /// Shows every object of one consistent state, page by page, so that no more than a page is held, and tells the
+    /// version of that state. `each` may be shown a part before an error is found.
     pub(crate) async fn each(
         &self,
         labels: Option<&str>,
         mut each: impl FnMut(Value),
-    ) -> Result<(), ApiError> {
+    ) -> Result<String, ApiError> {
         let mut params = ListParams::default().limit(PAGE);
         params.label_selector = labels.filter(|labels| !labels.is_empty()).map(str::to_owned);
         loop {
@@ -165,7 +165,10 @@ impl Objects {
             items.into_iter().for_each(&mut each);
             match page.pointer("/metadata/continue").and_then(Value::as_str) {
                 Some(more) if !more.is_empty() => params.continue_token = Some(more.to_owned()),
-                _ => return Ok(()),
+                _ => {
+                    let version = page.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+                    return Ok(version.unwrap_or_default().to_owned());
+                }
             }
         }
     }

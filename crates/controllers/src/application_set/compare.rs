@@ -8,13 +8,14 @@ use baton_api::edit::patch_between;
 use baton_api::names::baton::SET_LABEL;
 use baton_api::names::{DEFAULT_PROJECT, finalizer};
 use baton_api::source::{DirectorySource, HelmSource, KustomizeSource, Source};
+use baton_rollout::pin::Fingerprint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ignore::{IgnoreError, IgnoreRules};
 use super::ownership::{self, Guarding};
-use crate::cache::ALWAYS_PRESERVED_ANNOTATIONS;
+use crate::cache::is_always_preserved;
 
 /// What is left alone in every Application of a set.
 pub(crate) struct Rules {
@@ -22,6 +23,8 @@ pub(crate) struct Rules {
     pub(crate) mark: Option<String>,
     /// What becomes of the guard among an Application's owners.
     pub(crate) guard: Guarding,
+    /// Whether specifications and operations of Applications that are there already are written by somebody else.
+    pub(crate) keeps_specs: bool,
     pub(crate) preserved_annotations: Vec<String>,
     pub(crate) preserved_labels: Vec<String>,
     /// Rules that cannot be read spoil comparisons, not creations.
@@ -45,7 +48,8 @@ pub(crate) enum CompareError {
     Ignore(#[from] IgnoreError),
 }
 
-/// The Application to create: normalised, owned by the set.
+/// The Application to create: normalised, owned by the set. One whose turn is decided by an order does not sync by
+/// itself.
 ///
 /// # Errors
 /// If the wanted object is no Application.
@@ -56,6 +60,10 @@ pub(crate) fn creation(
 ) -> Result<Value, CompareError> {
     let mut application = Application::deserialize(desired).map_err(CompareError::Desired)?;
     normalize(&mut application.spec);
+    if rules.keeps_specs {
+        hold_back(&mut application.spec);
+        application.operation = None;
+    }
     if let Some(mark) = &rules.mark {
         let labels = application.metadata.labels.get_or_insert_default();
         labels.insert(SET_LABEL.to_owned(), mark.clone());
@@ -101,7 +109,8 @@ fn merged(
     rules: &Rules,
 ) -> Result<Application, CompareError> {
     let (old, mut new) = (&live.metadata, wanted.metadata);
-    let always = ALWAYS_PRESERVED_ANNOTATIONS.iter().copied();
+    let always = old.annotations.iter().flatten().map(|(key, _)| key.as_str());
+    let always = always.filter(|key| is_always_preserved(key));
     let annotations = rules.preserved_annotations.iter().map(String::as_str).chain(always);
     // A set that keeps an order no longer leaves the label: it harms nobody, and tells that there was one.
     let mark = rules.mark.is_none().then_some(SET_LABEL);
@@ -119,8 +128,11 @@ fn merged(
         ..old.clone()
     };
     drop_empty(&mut metadata);
-    let operation = wanted.operation.or_else(|| live.operation.clone());
-    Ok(Application { metadata, spec: wanted.spec, status: live.status.clone(), operation })
+    let (spec, operation) = match rules.keeps_specs {
+        true => (live.spec.clone(), live.operation.clone()),
+        false => (wanted.spec, wanted.operation.or_else(|| live.operation.clone())),
+    };
+    Ok(Application { metadata, spec, status: live.status.clone(), operation })
 }
 
 /// The wanted entries, and the live values of keys that are left alone.
@@ -178,6 +190,86 @@ fn ignoring(application: &Application, rules: &IgnoreRules) -> Result<Value, Com
     view(&typed)
 }
 
+/// A specification in the form in which a live and a wanted one are compared by an order: normalised, without ignored
+/// fields and without automatic sync.
+///
+/// # Errors
+/// If nothing that could be a specification is left.
+pub(crate) fn comparable(
+    name: &str,
+    spec: &ApplicationSpec,
+    ignored: &IgnoreRules,
+) -> Result<Fingerprint, CompareError> {
+    let mut spec = reduced(name, spec, ignored)?;
+    if let Some(policy) = &mut spec.sync_policy {
+        policy.automated = None;
+    }
+    normalize(&mut spec);
+    Ok(Fingerprint::of_json(&serde_json::to_value(&spec).map_err(CompareError::Live)?))
+}
+
+/// What happens to automatic sync while an order decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Automation {
+    /// It is switched off and its settings stay.
+    Disabled,
+    /// The block goes: this cluster's API does not know the switch.
+    Removed,
+}
+
+/// The merge patch that makes a live specification the wanted one, ignored fields left as they are and automatic sync
+/// off; without a wanted one only the latter. None if nothing is to be done.
+///
+/// # Errors
+/// If the live specification cannot be read.
+pub(crate) fn ordered_patch(
+    name: &str,
+    live: &Value,
+    wanted: Option<&ApplicationSpec>,
+    ignored: &IgnoreRules,
+    automation: Automation,
+) -> Result<Option<Value>, CompareError> {
+    let mut before = ApplicationSpec::deserialize(live).map_err(CompareError::Live)?;
+    normalize(&mut before);
+    let mut after = wanted.cloned().unwrap_or_else(|| before.clone());
+    normalize(&mut after);
+    match automation {
+        Automation::Disabled => hold_back(&mut after),
+        Automation::Removed => after.sync_policy.iter_mut().for_each(|policy| policy.automated = None),
+    }
+    normalize(&mut after);
+    let written = |spec: &ApplicationSpec| {
+        serde_json::to_value(reduced(name, spec, ignored)?).map_err(CompareError::Live)
+    };
+    Ok(patch_between(live, &written(&before)?, &written(&after)?))
+}
+
+/// Switches automatic sync off where there is any, and keeps its settings.
+fn hold_back(spec: &mut ApplicationSpec) {
+    if let Some(automated) = spec.sync_policy.as_mut().and_then(|policy| policy.automated.as_mut()) {
+        automated.enabled = Some(false);
+    }
+}
+
+/// A specification without the ignored fields.
+fn reduced(
+    name: &str,
+    spec: &ApplicationSpec,
+    ignored: &IgnoreRules,
+) -> Result<ApplicationSpec, CompareError> {
+    let mut application = Application { spec: spec.clone(), ..Application::default() };
+    normalize(&mut application.spec);
+    if ignored.is_empty() {
+        return Ok(application.spec);
+    }
+    application.metadata.name = Some(name.to_owned());
+    let mut whole = view(&application)?;
+    ignored.apply(name, &mut whole);
+    let mut left: Application = serde_json::from_value(whole).map_err(CompareError::Live)?;
+    normalize(&mut left.spec);
+    Ok(left.spec)
+}
+
 /// Removes differences without meaning, as the application controller does.
 fn normalize(spec: &mut ApplicationSpec) {
     if spec.project.is_empty() {
@@ -218,6 +310,7 @@ mod tests {
         Rules {
             mark: None,
             guard: Guarding::Without,
+            keeps_specs: false,
             preserved_annotations: vec!["mine".into()],
             preserved_labels: vec!["mine".into()],
             ignore: IgnoreRules::read(&ignored),

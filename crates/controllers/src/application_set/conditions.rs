@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 const ALL_GENERATED: &str = "All applications have been generated successfully";
+const CONFIGURED: &str = "Rolling Sync Configured correctly";
 const PARAMETERS_GENERATED: &str = "Successfully generated parameters for all Applications";
 
 /// What a pass came to.
@@ -32,6 +33,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Standing {
     /// Why the order of deletion makes no sense.
     pub(crate) invalid: Option<String>,
+    /// What is wrong with the steps of a rollout, if anything; the outer none leaves what is said of them.
+    pub(crate) steps: Option<Option<String>>,
     /// What waits for approval.
     pub(crate) held: Option<String>,
     /// How far an ordered deletion is: reason and message.
@@ -56,20 +59,33 @@ pub(crate) fn after(
         // The steps of a rollout have their say too; only what was said about the deletion is taken back.
         kind::INVALID_ROLLOUT_CONFIG => match standing {
             Some(standing) => {
-                standing.invalid.is_some() || !rolls(set) || condition.message.starts_with("deletionOrder ")
+                standing.invalid.is_some()
+                    || standing.steps.is_some()
+                    || !rolls(set)
+                    || condition.message.starts_with("deletionOrder ")
             }
             None => false,
         },
         _ => false,
     };
+    let fresh = verdict.map(told).into_iter().flatten().chain(standing.map(stood).into_iter().flatten());
+    merged(known, replaced, fresh, now)
+}
+
+/// The known conditions without those that are replaced, and the fresh ones. What says the same as before keeps its time.
+pub(crate) fn merged(
+    known: &[ApplicationSetCondition],
+    replaced: impl Fn(&ApplicationSetCondition) -> bool,
+    fresh: impl IntoIterator<Item = ApplicationSetCondition>,
+    now: Timestamp,
+) -> Vec<ApplicationSetCondition> {
     let time = Some(Time(now));
     let mut conditions: Vec<ApplicationSetCondition> = Vec::new();
     for condition in known.iter().filter(|condition| !replaced(condition)) {
         let last_transition_time = condition.last_transition_time.clone().or_else(|| time.clone());
         conditions.push(ApplicationSetCondition { last_transition_time, ..condition.clone() });
     }
-    let told = verdict.map(told).into_iter().flatten().chain(standing.map(stood).into_iter().flatten());
-    for condition in told {
+    for condition in fresh {
         let same = known.iter().find(|known| {
             known.kind == condition.kind
                 && known.status == condition.status
@@ -131,7 +147,13 @@ pub(crate) fn rolls(set: &ApplicationSet) -> bool {
         .is_some_and(|strategy| strategy.kind == StrategyType::RollingSync && strategy.rolling_sync.is_some())
 }
 
-fn condition(kind: &str, status: ConditionStatus, reason: &str, message: &str) -> ApplicationSetCondition {
+/// A condition whose time is not known yet.
+pub(crate) fn condition(
+    kind: &str,
+    status: ConditionStatus,
+    reason: &str,
+    message: &str,
+) -> ApplicationSetCondition {
     ApplicationSetCondition {
         kind: kind.to_owned(),
         status,
@@ -142,9 +164,15 @@ fn condition(kind: &str, status: ConditionStatus, reason: &str, message: &str) -
 }
 
 fn stood(standing: &Standing) -> Vec<ApplicationSetCondition> {
-    use ConditionStatus::True;
-    let invalid = standing.invalid.as_deref().map(|message| {
-        condition(kind::INVALID_ROLLOUT_CONFIG, True, reason::INVALID_ROLLOUT_CONFIG, message)
+    use ConditionStatus::{False, True};
+    let fault = match (&standing.invalid, &standing.steps) {
+        (Some(fault), _) | (None, Some(Some(fault))) => Some(Some(fault)),
+        (None, Some(None)) => Some(None),
+        (None, None) => None,
+    };
+    let invalid = fault.map(|fault| match fault {
+        Some(fault) => condition(kind::INVALID_ROLLOUT_CONFIG, True, reason::INVALID_ROLLOUT_CONFIG, fault),
+        None => condition(kind::INVALID_ROLLOUT_CONFIG, False, reason::VALID_ROLLOUT_CONFIG, CONFIGURED),
     });
     let held = standing
         .held

@@ -10,7 +10,9 @@ use baton_generators::Group;
 use baton_render::{Engine, RenderError, Renderer};
 use serde_json::Value;
 
+use super::ignore::IgnoreRules;
 use crate::digest::{Digest, Hasher};
+use crate::rollout::Template;
 
 /// One wanted Application, without its content: that is rendered again when it is needed.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +20,11 @@ pub(crate) struct Desired {
     pub(crate) name: Arc<str>,
     pub(crate) project: Arc<str>,
     pub(crate) destination: Arc<Destination>,
-    /// Of the rendered Application and of the rules it is compared by.
+    /// Of the rendered Application and of the rules it is compared by; of its metadata only, where an order decides
+    /// about the rest.
     pub(crate) digest: Digest,
+    /// What an order needs of it, where there is one.
+    pub(crate) template: Option<Arc<Template>>,
     /// Where it comes from.
     pub(crate) group: usize,
     pub(crate) params: usize,
@@ -49,10 +54,12 @@ struct Summary {
     project: Arc<str>,
     destination: Arc<Destination>,
     digest: Digest,
+    template: Option<Arc<Template>>,
 }
 
 impl Rendered {
     /// The Applications of all groups in their order. Only parameter sets not seen in the last pass are rendered.
+    /// Where an order decides, `ordered` are the fields it is to ignore.
     ///
     /// # Errors
     /// The first template or parameter set that cannot be rendered.
@@ -60,10 +67,11 @@ impl Rendered {
         &mut self,
         set: &ApplicationSet,
         groups: &[Group],
+        ordered: Option<&IgnoreRules>,
     ) -> Result<Vec<Desired>, RenderError> {
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
         let engine = Engine::of(&set.spec)?;
-        let rules = rules_digest(set);
+        let rules = rules_digest(set, ordered.is_some());
         let mut templates: BTreeMap<Digest, Compiled> = BTreeMap::new();
         let mut keys = Vec::with_capacity(groups.len());
         let mut desired = Vec::with_capacity(groups.iter().map(|group| group.params.len()).sum());
@@ -87,7 +95,8 @@ impl Rendered {
                     Some(summary) => summary.clone(),
                     None => {
                         self.renders += 1;
-                        summary(&compiled.renderer.render(params, namespace)?, rules, &mut self.projects)
+                        let rendered = compiled.renderer.render(params, namespace)?;
+                        summary(&rendered, rules, ordered, &mut self.projects)
                     }
                 };
                 desired.push(Desired {
@@ -95,6 +104,7 @@ impl Rendered {
                     project: summary.project.clone(),
                     destination: summary.destination.clone(),
                     digest: summary.digest,
+                    template: summary.template.clone(),
                     group: index,
                     params: place,
                 });
@@ -143,14 +153,20 @@ fn template_digest(set: &ApplicationSet, group: &Group, rules: Digest) -> Digest
 }
 
 /// Of the rules by which Applications of the set are compared.
-fn rules_digest(set: &ApplicationSet) -> Digest {
+fn rules_digest(set: &ApplicationSet, ordered: bool) -> Digest {
     let mut hasher = Hasher::new();
+    hasher.number(u64::from(ordered));
     hasher.json(&serde_json::to_value(&set.spec.preserved_fields).unwrap_or_default());
     hasher.json(&serde_json::to_value(&set.spec.ignore_application_differences).unwrap_or_default());
     hasher.finish()
 }
 
-fn summary(application: &Value, rules: Digest, projects: &mut Vec<Arc<str>>) -> Summary {
+fn summary(
+    application: &Value,
+    rules: Digest,
+    ordered: Option<&IgnoreRules>,
+    projects: &mut Vec<Arc<str>>,
+) -> Summary {
     let text = |pointer: &str| application.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let destination = Destination {
         server: text("/spec/destination/server").to_owned(),
@@ -158,9 +174,10 @@ fn summary(application: &Value, rules: Digest, projects: &mut Vec<Arc<str>>) -> 
         namespace: String::new(),
     };
     let mut hasher = Hasher::new();
-    hasher.json(application);
+    hasher.json(if ordered.is_some() { &application["metadata"] } else { application });
     hasher.digest(rules);
     Summary {
+        template: ordered.and_then(|ignored| Template::read(application, ignored)).map(Arc::new),
         name: text("/metadata/name").into(),
         project: shared(projects, text("/spec/project")),
         destination: Arc::new(destination),

@@ -323,7 +323,7 @@ impl Executor<'_> {
         render: &impl Fn(&Desired) -> Result<Value, RenderError>,
     ) -> Result<Judged, ApplyError> {
         let observed = observe(live)?;
-        let digest = observed.digest;
+        let digest = self.digest_of(&observed);
         let ours = observed.owner.as_deref() == Some(&*self.set.name);
         let deleting = observed.metadata.deletion_timestamp.is_some();
         self.known.applications.lock().fold(observed);
@@ -463,9 +463,14 @@ impl Executor<'_> {
             return None;
         }
         let observed = observe(answer).ok()?;
-        let digest = observed.digest;
+        let digest = self.digest_of(&observed);
         self.known.applications.lock().fold(observed);
         Some(digest)
+    }
+
+    /// Of what this side decides about.
+    fn digest_of(&self, observed: &Observed) -> Digest {
+        if self.rules.keeps_specs { observed.outline } else { observed.digest }
     }
 
     pub(crate) fn fold(&self, answer: &Value) {

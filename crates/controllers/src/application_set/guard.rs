@@ -17,6 +17,7 @@ use super::ownership::{self, Guarding};
 use super::{Memory, PassError, Reconciler, order};
 use crate::cache::ObjectKey;
 use crate::objects::{ApiError, Objects, Seen};
+use crate::rollout::label_value;
 
 /// Finalizer by which the API tells that dependents are to stay.
 const ORPHAN: &str = "orphan";
@@ -191,7 +192,7 @@ async fn find_or_make(
     let mut map = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
-            "name": name, "namespace": &*set.namespace, "labels": {SET_LABEL: order::label_value(&set.name)},
+            "name": name, "namespace": &*set.namespace, "labels": {SET_LABEL: label_value(&set.name)},
         },
     });
     if let Some(owner) = owner {

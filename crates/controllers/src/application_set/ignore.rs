@@ -2,7 +2,7 @@
 
 use baton_api::application_set::IgnoreApplicationDifferences;
 use baton_grammar::jq::{PathExpression, SyntaxError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A rule that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,10 +41,24 @@ impl IgnoreRules {
         self.rules.is_empty()
     }
 
+    /// Whether a rule takes the switch of automatic sync out of sight.
+    pub(crate) fn cover_automation(&self) -> bool {
+        let automated = json!({"enabled": false, "prune": true, "selfHeal": true, "allowEmpty": true});
+        self.rules.iter().any(|rule| {
+            let mut sample = json!({"spec": {"syncPolicy": {"automated": automated}}});
+            self.apply_if(&mut sample, |one| std::ptr::eq(one, rule), "");
+            sample.pointer("/spec/syncPolicy/automated/enabled").is_none()
+        })
+    }
+
     /// Removes the fields from an Application of this name. What is not there, and an expression that does not fit
     /// this Application, is passed over.
     pub(crate) fn apply(&self, name: &str, application: &mut Value) {
-        for rule in self.rules.iter().filter(|rule| rule.name.is_empty() || rule.name == name) {
+        self.apply_if(application, |rule| rule.name.is_empty() || rule.name == name, name);
+    }
+
+    fn apply_if(&self, application: &mut Value, counts: impl Fn(&Rule) -> bool, name: &str) {
+        for rule in self.rules.iter().filter(|rule| counts(rule)) {
             rule.pointers.iter().for_each(|pointer| remove(application, pointer));
             for expression in &rule.expressions {
                 if let Err(error) = expression.delete_from(application) {

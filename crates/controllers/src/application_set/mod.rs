@@ -46,6 +46,7 @@ use crate::cache::{Held, Kept, Known, ObjectKey, Record, Whole};
 use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
+use crate::rollout::Board;
 use crate::settings::Settings;
 use crate::webhook::Candidate;
 use compare::Rules;
@@ -55,7 +56,7 @@ use destinations::Destinations;
 use execute::{Executor, Failures};
 use fuse::{Leavers, Outcome, Throttle};
 use guard::Guard;
-use ignore::IgnoreRules;
+use order::Order;
 use ownership::{Guarding, Marks};
 use plan::Settled;
 use status::Findings;
@@ -63,7 +64,10 @@ use teardown::Teardown;
 use validate::Faults;
 use world::ClusterWorld;
 
-pub(crate) use order::follows_verdicts;
+pub(crate) use compare::{Automation, CompareError, comparable, ordered_patch};
+pub(crate) use conditions::{condition, merged, say_the_same};
+pub(crate) use ignore::IgnoreRules;
+pub(crate) use order::{is_guarded, rolls};
 pub(crate) use triggers::{application_changed, set_changed};
 pub(crate) use world::secret_data;
 
@@ -98,6 +102,8 @@ pub(crate) struct Reconciler {
     pub(crate) generators: Generators,
     pub(crate) known: Arc<Known>,
     pub(crate) recorder: Option<Recorder>,
+    /// What the rollout side is told.
+    board: Arc<Board>,
     memories: Mutex<BTreeMap<ObjectKey, Memory>>,
     /// What each set waits for. A set under way is absent, and so is touched by everything.
     interests: Mutex<BTreeMap<ObjectKey, Interest>>,
@@ -111,8 +117,6 @@ struct Memory {
     settled: Settled,
     /// The last pass, if it found nothing to do.
     quiet: Option<Quiet>,
-    /// Told once, not every pass.
-    told: Option<&'static str>,
     /// The guard of the set's Applications, once it was seen.
     guard: Option<Guard>,
     /// Whether it was told that there can be none.
@@ -143,6 +147,13 @@ struct Interest {
     clusters: bool,
 }
 
+/// Whether specifications of Applications are written by a pass or by the rollout side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hands {
+    Free,
+    OffSpecs,
+}
+
 /// What became of the set's own object during a pass.
 enum Written {
     /// Nothing but this controller's writes.
@@ -160,9 +171,10 @@ impl Reconciler {
         generators: Generators,
         known: Arc<Known>,
         recorder: Option<Recorder>,
+        board: Arc<Board>,
     ) -> Reconciler {
         let (memories, interests) = (Mutex::default(), Mutex::default());
-        Reconciler { client, settings, generators, known, recorder, memories, interests }
+        Reconciler { client, settings, generators, known, recorder, board, memories, interests }
     }
 
     /// One pass. Tells when to look again, if at all.
@@ -171,6 +183,7 @@ impl Reconciler {
         match self.held(key).await? {
             None => {
                 let memory = self.memories.lock().remove(key).unwrap_or_default();
+                self.board.forget(key);
                 self.reap(key, memory).await?;
                 Ok(None)
             }
@@ -180,9 +193,12 @@ impl Reconciler {
                 if memory.uid != set.metadata.uid {
                     memory = Memory { uid: set.metadata.uid.clone(), ..Memory::default() };
                 }
-                self.tell_unkept(&set, key, &mut memory);
                 let result = match set.metadata.deletion_timestamp.is_some() {
-                    true => self.let_go(key, set, &mut memory).await,
+                    true => {
+                        // What goes is not rolled out any more.
+                        self.board.forget(key);
+                        self.let_go(key, set, &mut memory).await
+                    }
                     false => self.pass(key, set, &mut memory).await,
                 };
                 self.memories.lock().insert(key.clone(), memory);
@@ -268,21 +284,33 @@ impl Reconciler {
         let Some(set) = self.hold(key, set).await? else { return Err(PassError::Changed) };
         memory.headed |= order::rolls(&set, &self.settings);
         let version = set.metadata.resource_version.clone();
+        let order = order::of(&set, &self.settings);
         let generated = match self.generators.generate(&set, &self.world()).await {
             Ok(generated) => generated,
             Err(error) => {
                 self.remember(key, error.reads().clone(), None);
-                let why = reason::APPLICATION_PARAMS_GENERATION_ERROR;
-                return self.give_up(key, set, why, error.to_string()).await;
+                let reason = reason::APPLICATION_PARAMS_GENERATION_ERROR;
+                let verdict = Verdict::Failed { reason, message: error.to_string(), generated: false };
+                return self.give_up(key, set, verdict).await;
             }
         };
-        let desired = match memory.rendered.update(&set, &generated.groups) {
+        let rules = IgnoreRules::read(&set.spec.ignore_application_differences).map(Arc::new);
+        let none = Arc::new(IgnoreRules::default());
+        let ordered = (order == Order::Steps).then(|| rules.as_ref().unwrap_or(&none));
+        let desired = match memory.rendered.update(&set, &generated.groups, ordered.map(|rules| &**rules)) {
             Ok(desired) => desired,
             Err(error) => {
                 self.remember(key, generated.reads, None);
-                return self.give_up(key, set, error.reason(), error.to_string()).await;
+                let (reason, message) = (error.reason(), error.to_string());
+                let verdict = Verdict::Failed { reason, message, generated: false };
+                return self.give_up(key, set, verdict).await;
             }
         };
+        if order == Order::NoSteps {
+            self.remember(key, generated.reads, None);
+            let verdict = failed(reason::ROLLOUT_ERROR, order::NO_STEPS.to_owned());
+            return self.give_up(key, set, verdict).await;
+        }
         let clusters = self.known.secrets.lock().clusters();
         let destinations = Destinations::new(&clusters, self.known.in_cluster_enabled());
         let faults = {
@@ -294,14 +322,29 @@ impl Reconciler {
             None => Verdict::UpToDate,
             Some(message) => failed(reason::APPLICATION_VALIDATION_ERROR, message),
         };
-        let outcome = self.act(key, &set, memory, &generated, &desired, &faults, &destinations).await;
+        let ends = ordered.is_none() && self.is_leaving(key);
+        let hands = if ordered.is_some() || ends { Hands::OffSpecs } else { Hands::Free };
+        let outcome = self.act(key, &set, memory, &generated, &desired, &faults, &destinations, hands).await;
+        if let Some(ordered) = ordered {
+            // Only now do all Applications carry the label by which the rollout side lists them.
+            let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
+            let fuse = outcome.as_ref().ok().and_then(|outcome| outcome.standing.held.as_deref());
+            let offer = match &rules {
+                Ok(_) => order::offer(&set, &desired, &faults, ordered, policy, fuse),
+                Err(error) => Err(error.to_string()),
+            };
+            match offer {
+                Ok(offer) => self.board.post(key, offer),
+                Err(why) => self.board.freeze(key, &why),
+            }
+        }
         let reads = generated.reads.only_clusters().then(|| generated.reads.clone());
         self.remember(key, generated.reads, Some(&faults));
-        let outcome = match outcome {
+        let mut outcome = match outcome {
             Ok(outcome) => outcome,
             Err((why, message)) => {
                 verdict = failed(why, message.clone());
-                let findings = self.findings(&set, &verdict);
+                let findings = self.findings(&verdict);
                 self.write_status(key, set, &findings).await?;
                 return Err(PassError::Applications(message));
             }
@@ -310,13 +353,14 @@ impl Reconciler {
             // Its own write of the set brings the next pass.
             return Ok(Some(Duration::ZERO));
         }
+        outcome.standing.steps = ordered.map(|rules| order::fault(&set, &desired, rules));
         self.unguard(key, &set, memory).await?;
         let owned = self.known.applications.lock().owned_by(key);
         let findings = Findings {
             applications: Some(&owned),
             standing: Some(&outcome.standing),
             deletion: outcome.shown_deletion(order::rolls(&set, &self.settings)),
-            ..self.findings(&set, &verdict)
+            ..self.findings(&verdict)
         };
         let written = self.write_status(key, set, &findings).await?;
         let untouched = match written {
@@ -331,7 +375,7 @@ impl Reconciler {
             Written::Gone => return Ok(None),
         };
         let requeue = generated.requeue_after.filter(|delay| !delay.is_zero());
-        let settled = untouched && faults.by_name.is_empty() && outcome.wake.is_none();
+        let settled = untouched && faults.by_name.is_empty() && outcome.wake.is_none() && !ends;
         memory.quiet = reads.filter(|_| settled).map(|reads| Quiet { surroundings, reads, requeue });
         let requeue = match (requeue, outcome.wake) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -369,8 +413,8 @@ impl Reconciler {
         desired: &[Desired],
         faults: &Faults,
         destinations: &Destinations,
+        hands: Hands,
     ) -> Result<Outcome, (&'static str, String)> {
-        let order::Order::AllAtOnce = order::of(set, &self.settings);
         let guarding = self.guarding(key, set, memory).await;
         let guarding = guarding.map_err(|error| (reason::CREATE_APPLICATION_ERROR, error.to_string()))?;
         let marks = Marks { label: order::mark(set, &self.settings), guard: guarding };
@@ -382,7 +426,7 @@ impl Reconciler {
         let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
         let owned = self.known.applications.lock().owned_by(key);
         let faulty = |name: &str| faults.by_name.contains_key(name);
-        let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled);
+        let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled, hands == Hands::OffSpecs);
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));
         if plan.create.is_empty() && plan.compare.is_empty() && !leaving {
@@ -399,6 +443,7 @@ impl Reconciler {
             false => reason::CREATE_APPLICATION_ERROR,
         };
         let mut executor = self.executor(key, set, policy.allows_update());
+        executor.rules.keeps_specs = hands == Hands::OffSpecs;
         executor.rules.mark = marks.label;
         executor.rules.guard = marks.guard;
         let render = |desired: &Desired| memory.rendered.render(set, &generated.groups, desired);
@@ -417,14 +462,15 @@ impl Reconciler {
         &self,
         key: &ObjectKey,
         set: Whole,
-        reason: &'static str,
-        message: String,
+        verdict: Verdict,
     ) -> Result<Option<Duration>, PassError> {
-        tracing::warn!(application_set = %key, reason, "{message}");
-        let verdict = Verdict::Failed { reason, message, generated: false };
+        if let Verdict::Failed { reason, message, .. } = &verdict {
+            tracing::warn!(application_set = %key, reason, "{message}");
+            self.board.freeze(key, message);
+        }
         // The wish to be looked at anew was granted, if in vain: left in place, the next wish would change nothing
         // and wake nobody.
-        let findings = self.findings(&set, &verdict);
+        let findings = self.findings(&verdict);
         if let Written::Ours(set) = self.write_status(key, set, &findings).await? {
             self.remove_refresh(key, set, &verdict).await?;
         }
@@ -480,10 +526,13 @@ impl Reconciler {
                     let fresh =
                         raw.pointer("/metadata/uid").and_then(Value::as_str) == set.metadata.uid.as_deref();
                     match self.fold_answer(key, &raw) {
-                        Some(read) if fresh => set = read,
+                        Some(read) if fresh => {
+                            // The rollout side writes its part of the status whenever it likes.
+                            changed |= !is_same_wish(&set, &read);
+                            set = read;
+                        }
                         _ => return Ok(Written::Changed),
                     }
-                    changed = true;
                 }
                 Err(error) => return Err(self.doubting(key, error, PassError::Status)),
             }
@@ -492,11 +541,10 @@ impl Reconciler {
     }
 
     /// What is told of a verdict alone.
-    fn findings<'a>(&self, set: &ApplicationSet, verdict: &'a Verdict) -> Findings<'a> {
+    fn findings<'a>(&self, verdict: &'a Verdict) -> Findings<'a> {
         Findings {
             verdict: Some(verdict),
             listed_at_most: self.settings.max_resources_status_count,
-            clear_rollout: order::of(set, &self.settings) == order::Order::AllAtOnce,
             ..Findings::default()
         }
     }
@@ -518,7 +566,7 @@ impl Reconciler {
             Err(error) => {
                 let told = failed(reason::REFRESH_APPLICATION_ERROR, error.to_string());
                 if !error.is_conflict() && *verdict == Verdict::UpToDate {
-                    let findings = self.findings(&set, &told);
+                    let findings = self.findings(&told);
                     self.write_status(key, set, &findings).await?;
                 }
                 Err(self.doubting(key, error, PassError::Update))
@@ -534,6 +582,7 @@ impl Reconciler {
         let rules = Rules {
             mark: None,
             guard: Guarding::AsItIs,
+            keeps_specs: false,
             preserved_annotations: with(own.annotations, &settings.preserved_annotations),
             preserved_labels: with(own.labels, &settings.preserved_labels),
             ignore: IgnoreRules::read(&set.spec.ignore_application_differences),
@@ -570,14 +619,10 @@ impl Reconciler {
         }
     }
 
-    fn tell_unkept(&self, set: &ApplicationSet, key: &ObjectKey, memory: &mut Memory) {
-        let unkept = order::unkept(set, &self.settings);
-        if unkept != memory.told
-            && let Some(text) = unkept
-        {
-            tracing::warn!(application_set = %key, "{text}");
-        }
-        memory.told = unkept;
+    /// Whether the set kept an order once and the rollout side has not let go of it yet.
+    fn is_leaving(&self, key: &ObjectKey) -> bool {
+        let marked = self.known.applications.lock().owned_by(key).values().any(|record| record.marked);
+        marked && !self.settings.dry_run && !self.board.leave(key)
     }
 
     fn world(&self) -> ClusterWorld {
@@ -636,6 +681,13 @@ impl Memory {
 
 fn failed(reason: &'static str, message: String) -> Verdict {
     Verdict::Failed { reason, message, generated: true }
+}
+
+/// Whether two states of a set ask for the same.
+fn is_same_wish(a: &ApplicationSet, b: &ApplicationSet) -> bool {
+    let (a, b) = (&a.metadata, &b.metadata);
+    (a.generation, &a.annotations, &a.labels, &a.finalizers, &a.deletion_timestamp)
+        == (b.generation, &b.annotations, &b.labels, &b.finalizers, &b.deletion_timestamp)
 }
 
 fn seen(set: &ApplicationSet) -> Seen<'_> {

@@ -22,7 +22,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) delete: Vec<Arc<str>>,
 }
 
-/// Plans a pass.
+/// Plans a pass. Where an order decides about specifications, `ordered`, only the rest is compared.
 ///
 /// `all` is everything generated, `faulty` the names that may not be acted on: those are neither written nor deleted.
 /// Applications that are being deleted are left alone.
@@ -32,6 +32,7 @@ pub(crate) fn plan<'a>(
     faulty: impl Fn(&str) -> bool,
     owned: &BTreeMap<Arc<str>, Arc<Record>>,
     settled: &Settled,
+    ordered: bool,
 ) -> Plan<'a> {
     let mut valid: Vec<&Desired> = all.iter().filter(|desired| !faulty(&desired.name)).collect();
     valid.sort_by(|a, b| a.name.cmp(&b.name));
@@ -40,7 +41,8 @@ pub(crate) fn plan<'a>(
         match owned.get(&desired.name) {
             None => plan.create.push(desired),
             Some(record) => {
-                let pair = record.digest.map(|live| (live, desired.digest));
+                let live = record.digest.map(|whole| if ordered { record.outline } else { whole });
+                let pair = live.map(|live| (live, desired.digest));
                 let known = pair.is_some() && settled.get(&desired.name).copied() == pair;
                 if policy.allows_update() && record.deleting.is_none() && !known {
                     plan.compare.push(desired);

@@ -22,8 +22,6 @@ pub(crate) struct Findings<'a> {
     pub(crate) applications: Option<&'a BTreeMap<Arc<str>, Arc<Record>>>,
     /// How many of them are listed; 0 is all.
     pub(crate) listed_at_most: usize,
-    /// Whether entries of a rollout are stale and go.
-    pub(crate) clear_rollout: bool,
 }
 
 /// The merge patch of the set's status, or none if it says all this already.
@@ -57,9 +55,6 @@ pub(crate) fn patch(set: &Whole, findings: &Findings<'_>, now: Timestamp) -> Opt
         if status.resources_count != count {
             changes.insert("resourcesCount".to_owned(), or_null(count == 0, json!(count)));
         }
-    }
-    if findings.clear_rollout && !status.application_status.is_empty() {
-        changes.insert("applicationStatus".to_owned(), Value::Null);
     }
     let rollout = status.rollout.as_ref();
     let known = rollout.and_then(|rollout| rollout.deletion.as_ref());

@@ -17,10 +17,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Reconciler;
 use super::destinations::Destinations;
 use super::execute::{ApplyError, Executor};
-use super::{Reconciler, order};
 use crate::cache::{ObjectKey, Observed, Record};
+use crate::rollout::label_value;
 
 /// How many Applications one pass deletes before others have their turn.
 const BURST: usize = 50;
@@ -109,7 +110,7 @@ impl Reconciler {
         let selector = owned
             .values()
             .all(|record| record.marked)
-            .then(|| format!("{SET_LABEL}={}", order::label_value(&executor.set.name)));
+            .then(|| format!("{SET_LABEL}={}", label_value(&executor.set.name)));
         let mut read = Vec::new();
         let each = |live: Value| {
             let Ok(observed) = Observed::deserialize(&live) else { return };

@@ -29,14 +29,12 @@ pub(crate) fn set_changed(change: &SetChange) -> bool {
     }
 }
 
-/// The set that needs a pass for a change of one of its Applications.
-///
-/// Verdicts count only where an ordered rollout waits for them.
-pub(crate) fn application_changed(change: &ApplicationChange, ordered: bool) -> Option<&ObjectKey> {
+/// The set that needs a pass for a change of one of its Applications. Verdicts need none: an order that waits for them
+/// is woken by itself.
+pub(crate) fn application_changed(change: &ApplicationChange) -> Option<&ObjectKey> {
     match change {
         ApplicationChange::Content { owner } | ApplicationChange::Removed { owner } => Some(owner),
-        ApplicationChange::Status { owner } => ordered.then_some(owner),
-        ApplicationChange::Added { .. } => None,
+        ApplicationChange::Status { .. } | ApplicationChange::Added { .. } => None,
     }
 }
 
@@ -136,7 +134,7 @@ mod tests {
             (Some(from), None) => applications.deleted(&read(from)),
             (None, None) => Vec::new(),
         };
-        changes.iter().any(|change| application_changed(change, false).is_some())
+        changes.iter().any(|change| application_changed(change).is_some())
     }
 
     fn set_wakes(from: Option<Value>, to: Option<Value>) -> bool {

@@ -88,6 +88,7 @@ mod tests {
             project: project.into(),
             destination: Arc::new(destination),
             digest: Digest::of(&json!(name)),
+            template: None,
             group: 0,
             params: 0,
         }

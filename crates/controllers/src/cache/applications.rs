@@ -18,6 +18,8 @@ pub(crate) struct Record {
     /// Of spec, labels, annotations, finalizers and owner references; none when the last write may or may not have
     /// taken effect.
     pub(crate) digest: Option<Digest>,
+    /// Of the same without the spec.
+    pub(crate) outline: Digest,
     pub(crate) sync: SyncCode,
     pub(crate) health: HealthCode,
     pub(crate) phase: Option<OperationPhase>,
@@ -93,6 +95,11 @@ impl Applications {
             hasher.number(record.version);
             hasher.number(u64::from(record.digest.is_some()));
         }
+    }
+
+    /// Name of the set that an Application belongs to, as far as is known.
+    pub(crate) fn owner_of(&self, key: &ObjectKey) -> Option<Arc<str>> {
+        self.record(key).map(|record| record.owner.clone())
     }
 
     /// How many owned Applications there are in a namespace, whoever owns them.
@@ -193,6 +200,7 @@ impl Applications {
             uid: uid(&observed).into(),
             version: version(&observed.metadata),
             digest: Some(observed.digest),
+            outline: observed.outline,
             sync: observed.sync,
             health: observed.health,
             phase: observed.phase,

@@ -17,7 +17,7 @@ mod store;
 pub(crate) use applications::{ApplicationChange, Applications, Record};
 pub(crate) use follow::{Follower, Synced, follow};
 pub(crate) use known::Known;
-pub(crate) use observed::{ALWAYS_PRESERVED_ANNOTATIONS, Observed, is_guard_of};
+pub(crate) use observed::{Observed, is_always_preserved, is_guard_of};
 pub(crate) use secrets::{ClusterChange, Secrets};
 pub(crate) use sets::{Held, Listed, SetChange, Sets, Whole, written};
 pub(crate) use store::{Change, Kept, Store};

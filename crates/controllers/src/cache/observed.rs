@@ -5,16 +5,29 @@ use std::sync::Arc;
 
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 use baton_api::names::{self, API_VERSION};
+use baton_api::operation::Operation;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{NamespaceResourceScope, Resource};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::digest::{Digest, Hasher};
+use crate::rollout::{RawStatus, Sight};
 
-/// Annotations that are written all the time and never decide anything here.
-pub(crate) const ALWAYS_PRESERVED_ANNOTATIONS: [&str; 3] =
-    [names::application::NOTIFIED, names::application::REFRESH, names::application::HYDRATE];
+/// Whether an annotation is written all the time by others and never decides anything for a set: notifications,
+/// requests to the application controller, and the marks of a rollout. What a template says of it counts only where
+/// the live object says nothing.
+pub(crate) fn is_always_preserved(annotation: &str) -> bool {
+    use names::{application, baton};
+    matches!(
+        annotation,
+        application::NOTIFIED
+            | application::REFRESH
+            | application::REFRESH_TIMESTAMP
+            | application::HYDRATE
+            | baton::PIN
+    )
+}
 
 /// What one look at an Application told.
 #[derive(Debug, Clone)]
@@ -24,10 +37,14 @@ pub(crate) struct Observed {
     pub(crate) owner: Option<Arc<str>>,
     /// Of spec, labels, annotations, finalizers and owner references.
     pub(crate) digest: Digest,
+    /// Of the same without the spec.
+    pub(crate) outline: Digest,
     /// Whether it carries the label of a set that keeps an order.
     pub(crate) marked: bool,
     /// Whether the guard of its set is among its owners.
     pub(crate) guarded: bool,
+    /// What an order depends on, if it belongs to a set.
+    pub(crate) sight: Option<Box<Sight>>,
     pub(crate) sync: SyncCode,
     pub(crate) health: HealthCode,
     pub(crate) phase: Option<OperationPhase>,
@@ -41,55 +58,29 @@ struct Raw {
     spec: Value,
     #[serde(default)]
     status: Option<RawStatus>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct RawStatus {
     #[serde(default)]
-    sync: Option<RawVerdict>,
-    #[serde(default)]
-    health: Option<RawVerdict>,
-    #[serde(default)]
-    operation_state: Option<RawOperation>,
-}
-
-#[derive(Deserialize, Default)]
-struct RawVerdict {
-    #[serde(default)]
-    status: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-struct RawOperation {
-    #[serde(default)]
-    phase: Option<String>,
+    operation: Option<Operation>,
 }
 
 impl From<Raw> for Observed {
     fn from(raw: Raw) -> Observed {
         let mut metadata = raw.metadata;
-        let digest = digest(&metadata, &raw.spec);
+        let outline = outline(&metadata);
+        let mut hasher = Hasher::new();
+        hasher.json(&raw.spec);
+        hasher.digest(outline);
+        let digest = hasher.finish();
         let marked = metadata.labels.as_ref().is_some_and(|all| all.contains_key(names::baton::SET_LABEL));
         let owner = owning_set(&metadata);
         let owners = metadata.owner_references.as_deref().unwrap_or_default();
         let guarded = owner.as_deref().is_some_and(|set| owners.iter().any(|owner| is_guard_of(set, owner)));
+        let status = raw.status.unwrap_or_default();
+        let (sync, health, phase) = status.verdicts();
         metadata.managed_fields = None;
+        let sight = owner.is_some().then(|| Box::new(Sight::new(&metadata, raw.spec, status, raw.operation)));
         metadata.annotations = None;
         metadata.labels = None;
-        let status = raw.status.unwrap_or_default();
-        let verdict =
-            |verdict: Option<RawVerdict>| verdict.and_then(|verdict| verdict.status).unwrap_or_default();
-        Observed {
-            owner,
-            digest,
-            marked,
-            guarded,
-            sync: SyncCode::from(verdict(status.sync)),
-            health: HealthCode::from(verdict(status.health)),
-            phase: status.operation_state.map(|state| OperationPhase::from(state.phase.unwrap_or_default())),
-            metadata,
-        }
+        Observed { owner, digest, outline, marked, guarded, sight, sync, health, phase, metadata }
     }
 }
 
@@ -158,16 +149,15 @@ pub(crate) fn controlling_set(owners: &[OwnerReference]) -> Option<Arc<str>> {
     is_set.then(|| Arc::from(controller.name.as_str()))
 }
 
-fn digest(metadata: &ObjectMeta, spec: &Value) -> Digest {
+fn outline(metadata: &ObjectMeta) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.json(spec);
     for (key, value) in metadata.labels.iter().flatten() {
         hasher.str(key);
         hasher.str(value);
     }
     hasher.str("annotations");
     for (key, value) in metadata.annotations.iter().flatten() {
-        if !ALWAYS_PRESERVED_ANNOTATIONS.contains(&key.as_str()) {
+        if !is_always_preserved(key) {
             hasher.str(key);
             hasher.str(value);
         }

@@ -10,7 +10,7 @@ use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
 
 use super::Shared;
-use crate::application_set::{application_changed, follows_verdicts, secret_data, set_changed};
+use crate::application_set::{application_changed, secret_data, set_changed};
 use crate::cache::{ApplicationChange, ClusterChange, Follower, ObjectKey, Observed, SetChange};
 
 /// Feeds the caches and wakes the sets that a change concerns.
@@ -28,15 +28,33 @@ impl Feed {
     }
 
     fn set(&self, change: Option<SetChange>) {
-        if let Some(change) = change.filter(set_changed) {
+        let Some(change) = change else { return };
+        self.0.rollout.set_changed(&change.key, change.before.as_ref(), change.after.as_ref());
+        if set_changed(&change) {
             self.wake([change.key]);
         }
     }
 
     fn applications(&self, changes: Vec<ApplicationChange>) {
-        let ordered = follows_verdicts(&self.0.settings);
-        let owners = changes.iter().filter_map(|change| application_changed(change, ordered));
+        let owners = changes.iter().filter_map(application_changed);
         self.wake(owners.cloned());
+    }
+
+    /// Shows the rollout side an Application; `before` is the set it belonged to.
+    fn show(&self, application: &mut Observed, before: Option<Arc<str>>) {
+        let inbox = &self.0.rollout.inbox;
+        let metadata = &application.metadata;
+        let set = |name: &Arc<str>| ObjectKey {
+            namespace: metadata.namespace.as_deref().unwrap_or_default().into(),
+            name: name.clone(),
+        };
+        if let Some(before) = before.filter(|before| Some(before) != application.owner.as_ref()) {
+            let (name, uid) = (metadata.name.as_deref(), metadata.uid.as_deref());
+            inbox.gone(&set(&before), name.unwrap_or_default(), uid.unwrap_or_default());
+        }
+        if let (Some(owner), Some(sight)) = (&application.owner, application.sight.take()) {
+            inbox.seen(&set(owner), sight);
+        }
     }
 
     fn cluster(&self, change: Option<ClusterChange>) {
@@ -83,10 +101,11 @@ impl Follower<Observed> for Feed {
         self.0.known.applications.lock().begin();
     }
 
-    fn listed(&mut self, application: Observed) {
+    fn listed(&mut self, mut application: Observed) {
         if !self.may_know(&application) {
             return;
         }
+        self.show(&mut application, None);
         let changes = self.0.known.applications.lock().listed(application);
         self.applications(changes);
     }
@@ -94,17 +113,26 @@ impl Follower<Observed> for Feed {
     fn complete(&mut self) {
         let changes = self.0.known.applications.lock().complete();
         self.applications(changes);
+        self.0.rollout.inbox.interrupted();
     }
 
-    fn applied(&mut self, application: Observed) {
+    fn applied(&mut self, mut application: Observed) {
         if !self.may_know(&application) {
             return;
         }
+        let before = self.0.known.applications.lock().owner_of(&ObjectKey::of(&application.metadata));
+        self.show(&mut application, before);
         let changes = self.0.known.applications.lock().applied(application);
         self.applications(changes);
     }
 
     fn deleted(&mut self, application: Observed) {
+        if let Some(owner) = &application.owner {
+            let key = ObjectKey::of(&application.metadata);
+            let set = ObjectKey { namespace: key.namespace, name: owner.clone() };
+            let uid = application.metadata.uid.as_deref().unwrap_or_default();
+            self.0.rollout.inbox.gone(&set, &key.name, uid);
+        }
         let changes = self.0.known.applications.lock().deleted(&application);
         self.applications(changes);
     }

@@ -28,6 +28,7 @@ use crate::leader::Elector;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
+use crate::rollout::{self, Board, Resolver, RolloutMetrics};
 use crate::settings::{Settings, SettingsError};
 use crate::webhook::{Candidate, Refresh, WebhookSecrets};
 use crate::{client, events};
@@ -68,6 +69,7 @@ struct Shared {
     known: Arc<Known>,
     queue: Queue<ObjectKey>,
     reconciler: Reconciler,
+    rollout: rollout::Reconciler,
     registry: SharedRegistry,
     passes: PassMetrics,
     synced: Caches,
@@ -123,8 +125,21 @@ impl Controller {
         // A dry run must not leave events of things that did not happen.
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let (recorder, scribe) = if settings.dry_run { (None, None) } else { (Some(recorder), Some(scribe)) };
+        let rollout_queue =
+            Queue::new(Backoff::default(), settings.seed, QueueMetrics::registered(&mut registry, "rollout"));
+        let board = Arc::new(Board::new(rollout_queue.clone()));
+        let rollout = rollout::Reconciler::new(rollout::Parts {
+            board: board.clone(),
+            queue: rollout_queue.clone(),
+            generation: queue.clone(),
+            client: client.clone(),
+            settings: settings.clone(),
+            known: known.clone(),
+            resolver: Resolver::new(generators.repositories().clone(), known.clone(), rollout_queue),
+            metrics: RolloutMetrics::registered(&mut registry),
+        });
         let reconciler =
-            Reconciler::new(client.clone(), settings.clone(), generators, known.clone(), recorder);
+            Reconciler::new(client.clone(), settings.clone(), generators, known.clone(), recorder, board);
         let shared = Shared {
             client,
             allowed,
@@ -132,6 +147,7 @@ impl Controller {
             known,
             queue,
             reconciler,
+            rollout,
             registry: Arc::new(RwLock::new(registry)),
             passes,
             synced: Caches::new(),
@@ -177,7 +193,10 @@ impl Controller {
 
     /// Whether every cache was filled and no set waits for a pass that is due.
     pub fn is_idle(&self) -> bool {
-        self.shared.synced.all().iter().all(Synced::is_synced) && self.shared.queue.is_idle()
+        let shared = &self.shared;
+        shared.synced.all().iter().all(Synced::is_synced)
+            && shared.queue.is_idle()
+            && shared.rollout.is_idle()
     }
 
     /// Runs until `shutdown` is done. Passes under way are then given up at their next wait; every write they made
@@ -187,9 +206,6 @@ impl Controller {
     /// If a part of the controller ends by itself.
     pub async fn run(&self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let shared = &self.shared;
-        if shared.settings.progressive_syncs {
-            tracing::warn!("RollingSync is not available in this version: Applications change together");
-        }
         let mut tasks = self.start_watches();
         if !shared.settings.leader_election {
             self.start_workers(&mut tasks);
@@ -218,6 +234,7 @@ impl Controller {
             () = elector.hold() => RunError::LostLead,
         };
         shared.queue.shut_down();
+        shared.rollout.queue.shut_down();
         Err(lost)
     }
 
@@ -225,6 +242,7 @@ impl Controller {
         let shared = &self.shared;
         for _ in 0..shared.settings.concurrent_reconciliations.max(1) {
             tasks.spawn(work(shared.clone()).map(|()| "worker"));
+            tasks.spawn(roll_out(shared.clone()).map(|()| "rollout worker"));
         }
         if !shared.settings.cache_sync_period.is_zero() {
             tasks.spawn(look_again(shared.clone()).map(|()| "periodic look"));
@@ -249,7 +267,9 @@ impl Controller {
         for synced in self.shared.synced.all() {
             synced.wait().await;
         }
-        self.shared.reconciler.reconcile(set).await.map_err(|error| PassFailed(error.to_string()))
+        let outcome = self.shared.reconciler.reconcile(set).await;
+        self.shared.rollout.reconcile(set).await.map_err(|error| PassFailed(error.to_string()))?;
+        outcome.map_err(|error| PassFailed(error.to_string()))
     }
 
     async fn until(
@@ -263,6 +283,7 @@ impl Controller {
             ended = tasks.join_next() => ended,
         };
         self.shared.queue.shut_down();
+        self.shared.rollout.queue.shut_down();
         tasks.shutdown().await;
         match ended {
             None => Ok(()),
@@ -398,6 +419,33 @@ async fn work(shared: Arc<Shared>) {
             Err(_) => {
                 let delay = shared.queue.retry(key.clone());
                 tracing::error!(application_set = %key, retry_ms = delay.as_millis() as u64, "pass panicked");
+            }
+        }
+    }
+}
+
+/// Rolls sets out until the queue is shut down.
+async fn roll_out(shared: Arc<Shared>) {
+    for synced in shared.synced.all() {
+        synced.wait().await;
+    }
+    let rollout = &shared.rollout;
+    while let Some(work) = rollout.queue.next().await {
+        let key = work.key();
+        match AssertUnwindSafe(rollout.reconcile(key)).catch_unwind().await {
+            Ok(Ok(look_again)) => {
+                rollout.queue.forget(key);
+                if let Some(delay) = look_again {
+                    rollout.queue.add_after(key.clone(), delay);
+                }
+            }
+            Ok(Err(error)) => {
+                let delay = rollout.queue.retry(key.clone());
+                tracing::warn!(application_set = %key, %error, retry_ms = delay.as_millis() as u64, "rollout failed");
+            }
+            Err(_) => {
+                let delay = rollout.queue.retry(key.clone());
+                tracing::error!(application_set = %key, retry_ms = delay.as_millis() as u64, "rollout panicked");
             }
         }
     }

@@ -30,7 +30,6 @@ const DIFFERENT: &[(&str, &str)] = &[
         "a wish to be looked at anew is granted in vain too, so that the next one wakes the set",
     ),
     ("terminating", "an Application that is being deleted is left alone"),
-    ("rolling-no-steps", "progressive syncs count as off until there are ordered rollouts"),
 ];
 
 #[tokio::test(start_paused = true)]

@@ -106,7 +106,7 @@ async fn the_data_of_the_guard_is_left_alone() {
     let scene = Scene::new().await;
     scene
         .apply(json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "data": {"run": "{}"},
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"more": "{}"},
             "metadata": {
                 "name": "pricelist.baton-rollout", "namespace": NAMESPACE, "labels": {"baton.dev/application-set": "pricelist"},
             },
@@ -114,7 +114,7 @@ async fn the_data_of_the_guard_is_left_alone() {
         .await;
     scene.put(pricelist(reverse())).await;
     scene.put(pricelist_of(&["config"], reverse())).await;
-    assert_eq!(scene.objects("configmaps")["pricelist.baton-rollout"]["data"], json!({"run": "{}"}));
+    assert_eq!(scene.objects("configmaps")["pricelist.baton-rollout"]["data"], json!({"more": "{}"}));
 }
 
 #[tokio::test(start_paused = true)]

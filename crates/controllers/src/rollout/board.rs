@@ -1,0 +1,209 @@
+//! What the generation side hands over to the rollout side, in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_api::Application;
+use baton_api::source::Source;
+use baton_rollout::machine::Wanted;
+use baton_rollout::pin::{Fingerprint, SourceKey};
+use baton_sync::normalize;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::application_set::{IgnoreRules, comparable};
+use crate::cache::ObjectKey;
+use crate::queue::Queue;
+
+/// A wanted Application of a set that keeps an order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Template {
+    /// Labels, which decide about its step.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Its specification as the template has it, normalised, in JSON.
+    pub(crate) spec: Arc<str>,
+    /// Of the specification, made comparable.
+    pub(crate) print: Fingerprint,
+    /// Its project.
+    pub(crate) project: Arc<str>,
+    /// Its sources, in order.
+    pub(crate) sources: Vec<SourceKey>,
+    /// Whether drift is healed.
+    pub(crate) self_heal: bool,
+}
+
+/// What a set wants now.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// For the machine. What people ask for is not in it: it is read off the set when it is needed.
+    pub(crate) wanted: Wanted,
+    /// The Applications by name.
+    pub(crate) templates: BTreeMap<Arc<str>, Arc<Template>>,
+    /// Fields that are left alone in every Application.
+    pub(crate) ignored: Arc<IgnoreRules>,
+    /// Tells these rules from others.
+    pub(crate) rules: Fingerprint,
+    /// Generation of the set.
+    pub(crate) generation: i64,
+    /// Whether the set's policy allows specifications to be written.
+    pub(crate) may_update: bool,
+}
+
+/// What each set wants, or that it wants no order any more.
+pub(crate) struct Board {
+    notes: Mutex<BTreeMap<ObjectKey, Note>>,
+    queue: Queue<ObjectKey>,
+}
+
+#[derive(Clone)]
+enum Note {
+    Offer(Arc<Offer>),
+    /// The order has been given up; whether the rollout side has let go of it.
+    Left {
+        settled: bool,
+    },
+}
+
+/// What the board says of a set.
+pub(crate) enum Posted {
+    /// The set is to be rolled out.
+    Offer(Arc<Offer>),
+    /// The set keeps no order any more, and what was begun is to be let go of.
+    Leaving,
+    /// Nothing.
+    Nothing,
+}
+
+// === impl Template ===
+
+impl Template {
+    /// What an order needs to know of a rendered Application; none if it is no Application.
+    pub(crate) fn read(application: &Value, ignored: &IgnoreRules) -> Option<Template> {
+        let application = Application::deserialize(application).ok()?;
+        let name = application.metadata.name.as_deref().unwrap_or_default();
+        let spec = normalize::normalized(&application.spec).unwrap_or(application.spec);
+        let automated = spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+        Some(Template {
+            labels: application.metadata.labels.unwrap_or_default(),
+            print: comparable(name, &spec, ignored).ok()?,
+            project: spec.project.as_str().into(),
+            sources: normalize::sources(&spec).iter().map(key_of).collect(),
+            self_heal: spec.auto_syncs()
+                && automated.is_some_and(|automated| automated.self_heal == Some(true)),
+            spec: serde_json::to_string(&spec).ok()?.into(),
+        })
+    }
+}
+
+/// The revision that a source asks for.
+pub(crate) fn key_of(source: &Source) -> SourceKey {
+    SourceKey {
+        repo: source.repo_url.as_str().into(),
+        target: source.target_revision.as_str().into(),
+        chart: source.chart.as_str().into(),
+    }
+}
+
+// === impl Offer ===
+
+impl Offer {
+    /// An offer that says nothing of members: why it is not known who belongs to the set.
+    pub(crate) fn frozen(&self, why: &str) -> Offer {
+        Offer {
+            wanted: Wanted { frozen: Some(why.into()), ..self.wanted.clone() },
+            templates: self.templates.clone(),
+            ignored: self.ignored.clone(),
+            rules: self.rules,
+            generation: self.generation,
+            may_update: self.may_update,
+        }
+    }
+
+    /// An offer without any template.
+    pub(crate) fn empty(wanted: Wanted) -> Offer {
+        Offer {
+            wanted,
+            templates: BTreeMap::new(),
+            ignored: Arc::default(),
+            rules: Fingerprint::default(),
+            generation: 0,
+            may_update: false,
+        }
+    }
+
+    fn says_the_same(&self, other: &Offer) -> bool {
+        self.wanted == other.wanted
+            && self.rules == other.rules
+            && self.generation == other.generation
+            && self.may_update == other.may_update
+            && self.templates == other.templates
+    }
+}
+
+// === impl Board ===
+
+impl Board {
+    /// A board whose news wakes the keys of this queue.
+    pub(crate) fn new(queue: Queue<ObjectKey>) -> Board {
+        Board { notes: Mutex::default(), queue }
+    }
+
+    /// Posts what a set wants.
+    pub(crate) fn post(&self, set: &ObjectKey, offer: Offer) {
+        let mut notes = self.notes.lock();
+        if let Some(Note::Offer(before)) = notes.get(set)
+            && before.says_the_same(&offer)
+        {
+            return;
+        }
+        notes.insert(set.clone(), Note::Offer(Arc::new(offer)));
+        drop(notes);
+        self.queue.add(set.clone());
+    }
+
+    /// Posts that it is not known what a set wants; what it wanted before stays.
+    /// Where it wanted nothing before, there is nothing to say.
+    pub(crate) fn freeze(&self, set: &ObjectKey, why: &str) {
+        let before = match self.notes.lock().get(set) {
+            Some(Note::Offer(before)) => before.clone(),
+            _ => return,
+        };
+        self.post(set, before.frozen(why));
+    }
+
+    /// Posts that a set keeps no order any more. Tells whether the rollout side has let go of it.
+    pub(crate) fn leave(&self, set: &ObjectKey) -> bool {
+        let mut notes = self.notes.lock();
+        if let Some(Note::Left { settled }) = notes.get(set) {
+            return *settled;
+        }
+        notes.insert(set.clone(), Note::Left { settled: false });
+        drop(notes);
+        self.queue.add(set.clone());
+        false
+    }
+
+    /// The rollout side has let go of a set that keeps no order any more.
+    pub(crate) fn settled(&self, set: &ObjectKey) {
+        if let Some(note @ Note::Left { .. }) = self.notes.lock().get_mut(set) {
+            *note = Note::Left { settled: true };
+        }
+    }
+
+    /// The set is gone.
+    pub(crate) fn forget(&self, set: &ObjectKey) {
+        if self.notes.lock().remove(set).is_some() {
+            self.queue.add(set.clone());
+        }
+    }
+
+    /// What is posted for a set.
+    pub(crate) fn read(&self, set: &ObjectKey) -> Posted {
+        match self.notes.lock().get(set) {
+            Some(Note::Offer(offer)) => Posted::Offer(offer.clone()),
+            Some(Note::Left { settled: false }) => Posted::Leaving,
+            Some(Note::Left { settled: true }) | None => Posted::Nothing,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What is kept of one set that is being rolled out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use baton_api::application::ApplicationSpec;
+use baton_rollout::machine::{Control, Machine, Wanted};
+use baton_rollout::pin::SourceKey;
+use baton_sync::normalize;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::board::{Offer, key_of};
+use super::head::Place;
+use super::inbox::News;
+use super::resolve::Asked;
+use super::sight::Sight;
+use super::view::View;
+use crate::application_set::Automation;
+
+/// One set that is being rolled out. Of its Applications no more is kept than the machine needs, and their live
+/// specifications as text, from which patches are made.
+pub(super) struct Desk {
+    pub(super) machine: Machine,
+    pub(super) place: Place,
+    /// Whether the head may be another than the one known.
+    pub(super) doubts_head: bool,
+    /// Whether Applications may be others than those known.
+    pub(super) doubts_applications: bool,
+    pub(super) automation: Automation,
+    pub(super) view: View,
+    offer: Option<Arc<Offer>>,
+    control: Control,
+    specs: BTreeMap<Arc<str>, Spec>,
+}
+
+struct Spec {
+    uid: Arc<str>,
+    version: u64,
+    text: Box<str>,
+}
+
+impl Desk {
+    pub(super) fn new(machine: Machine, place: Place) -> Desk {
+        Desk {
+            machine,
+            place,
+            doubts_head: false,
+            doubts_applications: true,
+            automation: Automation::Disabled,
+            view: View::default(),
+            offer: None,
+            control: Control::default(),
+            specs: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it is the set of this UID that is rolled out.
+    pub(super) fn is_of(&self, uid: &str) -> bool {
+        self.offer.as_ref().is_none_or(|offer| *offer.wanted.set == *uid)
+    }
+
+    /// Tells the machine what is wanted and asked for, where that is new.
+    pub(super) fn wish(&mut self, offer: &Arc<Offer>, control: Control, now: Timestamp) {
+        let same = self.offer.as_ref().is_some_and(|known| Arc::ptr_eq(known, offer));
+        if same && self.control == control {
+            return;
+        }
+        if self.control != control {
+            // People who ask for something may have written the head as well.
+            self.doubts_head |= self.offer.is_some();
+        }
+        if self.offer.as_ref().is_some_and(|known| known.rules != offer.rules) {
+            self.doubts_applications = true;
+        }
+        self.machine.wants(Wanted { control: control.clone(), ..offer.wanted.clone() }, now);
+        (self.offer, self.control) = (Some(offer.clone()), control);
+    }
+
+    /// Tells the machine what was seen.
+    pub(super) fn learn(&mut self, news: Vec<News>, offer: &Offer) {
+        for news in news {
+            match news {
+                News::Seen(sight) => self.see(&sight, offer),
+                News::Gone { name, uid } => self.lose(&name, &uid),
+            }
+        }
+    }
+
+    pub(super) fn see(&mut self, sight: &Sight, offer: &Offer) {
+        self.keep(sight);
+        self.machine.saw(sight.live(&offer.ignored));
+    }
+
+    pub(super) fn lose(&mut self, name: &str, uid: &str) {
+        if self.specs.get(name).is_some_and(|known| *known.uid == *uid) {
+            self.specs.remove(name);
+        }
+        self.machine.gone(name, uid);
+    }
+
+    /// A consistent list showed these Applications and no others.
+    pub(super) fn list(&mut self, version: u64, sights: &[Box<Sight>], offer: &Offer) {
+        let lives = sights.iter().map(|sight| sight.live(&offer.ignored)).collect();
+        self.machine.listed(version, lives);
+        let shown: BTreeSet<&str> = sights.iter().map(|sight| &*sight.name).collect();
+        self.specs.retain(|name, _| shown.contains(&**name));
+        sights.iter().for_each(|sight| self.keep(sight));
+    }
+
+    fn keep(&mut self, sight: &Sight) {
+        let known = self.specs.get(&sight.name);
+        if known.is_none_or(|known| known.uid != sight.uid || known.version <= sight.version) {
+            let text = sight.spec.to_string().into_boxed_str();
+            let spec = Spec { uid: sight.uid.clone(), version: sight.version, text };
+            self.specs.insert(sight.name.clone(), spec);
+        }
+    }
+
+    /// The live specification of an Application at one version; none if another version is known.
+    pub(super) fn spec(&self, name: &str, version: u64) -> Option<Value> {
+        let spec = self.specs.get(name).filter(|spec| spec.version == version)?;
+        serde_json::from_str(&spec.text).ok()
+    }
+}
+
+/// Whose source a revision belongs to: the first Application that asks for it.
+pub(super) fn asked(offer: &Offer, key: &SourceKey) -> Option<Asked> {
+    let template = offer.templates.values().find(|template| template.sources.contains(key))?;
+    let spec: ApplicationSpec = serde_json::from_str(&template.spec).ok()?;
+    let sources = normalize::sources(&spec);
+    let source = sources.iter().find(|source| key_of(source) == *key)?;
+    Some(Asked::new(template.project.clone(), source))
+}

@@ -1,0 +1,29 @@
+//! Ordered rollouts: the shell around the machine of `baton-rollout`.
+//!
+//! The generation side posts on a [`Board`] what a set wants; watches drop what they see into an inbox; the reconciler
+//! here, with a queue and a field manager of its own, feeds the machine and does what it decides. Under RollingSync it
+//! is the only one that writes specifications and operations of the set's Applications, and the only one that writes
+//! `status.applicationStatus`, `status.rollout` and the condition `RolloutProgressing`.
+
+mod board;
+mod control;
+mod desk;
+mod head;
+mod inbox;
+mod label;
+mod metrics;
+mod reconcile;
+mod resolve;
+mod sight;
+mod view;
+mod write;
+
+pub(crate) use board::{Board, Offer, Template};
+pub(crate) use label::label_value;
+pub(crate) use metrics::RolloutMetrics;
+pub(crate) use reconcile::{Parts, Reconciler};
+pub(crate) use resolve::Resolver;
+pub(crate) use sight::{RawStatus, Sight};
+
+/// Field manager of every write of a rollout.
+pub(crate) const MANAGER: &str = "baton-rollout";

@@ -1,0 +1,589 @@
+//! Driving the machine of each set: feeding it, and doing what it decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::application_set::ApplicationSetCondition;
+use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
+use baton_api::{ApplicationSet, names};
+use baton_rollout::head::{Change, Intent};
+use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
+use baton_rollout::steps::Steps;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use kube::Client;
+use kube::core::DeserializeGuard;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::MANAGER;
+use super::board::{Board, Offer, Posted};
+use super::control::control_of;
+use super::desk::{Desk, asked};
+use super::head::{Heads, StoreError};
+use super::inbox::Inbox;
+use super::label::selector;
+use super::metrics::RolloutMetrics;
+use super::resolve::Resolver;
+use super::sight::Sight;
+use super::view;
+use super::write::{self, Ground};
+use crate::application_set::{Automation, is_guarded, rolls};
+use crate::cache::{Held, Known, ObjectKey, Observed, Whole};
+use crate::objects::{ApiError, Objects, Seen};
+use crate::queue::Queue;
+use crate::settings::Settings;
+
+/// How often the machine is asked in one pass; what is left waits for the next.
+const MOST_TURNS: usize = 500;
+/// How often a view is written anew because the set changed meanwhile.
+const VIEW_ATTEMPTS: usize = 3;
+/// Least number of Applications that are written at once.
+const LEAST_AT_ONCE: usize = 10;
+
+/// Why a pass is to be tried again soon.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    #[error("cannot read the head of the rollout: {0}")]
+    Head(#[source] ApiError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot list the Applications: {0}")]
+    List(#[source] ApiError),
+    #[error("cannot read Application {name:?}: {why}")]
+    Read { name: Arc<str>, why: ApiError },
+    #[error("cannot write Application {name:?}: {why}")]
+    Write { name: Arc<str>, why: String },
+    #[error("cannot update the status: {0}")]
+    View(#[source] ApiError),
+    #[error("the rollout does not come to rest")]
+    Restless,
+}
+
+/// Rolls sets out.
+pub(crate) struct Reconciler {
+    pub(crate) board: Arc<Board>,
+    pub(crate) inbox: Inbox,
+    pub(crate) queue: Queue<ObjectKey>,
+    client: Client,
+    settings: Arc<Settings>,
+    known: Arc<Known>,
+    heads: Heads,
+    resolver: Resolver,
+    metrics: RolloutMetrics,
+    /// The generation side's queue.
+    generation: Queue<ObjectKey>,
+    desks: Mutex<BTreeMap<ObjectKey, Desk>>,
+}
+
+/// What a reconciler is made of.
+pub(crate) struct Parts {
+    pub(crate) board: Arc<Board>,
+    pub(crate) queue: Queue<ObjectKey>,
+    pub(crate) generation: Queue<ObjectKey>,
+    pub(crate) client: Client,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) known: Arc<Known>,
+    pub(crate) resolver: Resolver,
+    pub(crate) metrics: RolloutMetrics,
+}
+
+/// What became of a write.
+enum Written {
+    /// The Application as it is now.
+    Answer(Value),
+    /// It was not made, since somebody else was faster or a person holds the rollout.
+    NotMade,
+    /// It failed, or nobody knows.
+    Failed(String),
+}
+
+/// What is left to do after a turn.
+enum Turn {
+    /// More, at once.
+    More,
+    /// Nothing until something happens, or until then.
+    Rest(Option<Timestamp>),
+}
+
+impl Reconciler {
+    pub(crate) fn new(parts: Parts) -> Reconciler {
+        Reconciler {
+            inbox: Inbox::new(parts.queue.clone()),
+            heads: Heads::new(parts.client.clone()),
+            board: parts.board,
+            queue: parts.queue,
+            client: parts.client,
+            settings: parts.settings,
+            known: parts.known,
+            resolver: parts.resolver,
+            metrics: parts.metrics,
+            generation: parts.generation,
+            desks: Mutex::default(),
+        }
+    }
+
+    /// One pass over a set. Tells when to look again, if at all.
+    pub(crate) async fn reconcile(&self, key: &ObjectKey) -> Result<Option<Duration>, PassError> {
+        if self.settings.dry_run {
+            return Ok(None);
+        }
+        match self.board.read(key) {
+            Posted::Nothing => {
+                self.close(key);
+                self.clear_view(key).await?;
+                Ok(None)
+            }
+            Posted::Leaving => {
+                self.close(key);
+                self.let_go(key).await?;
+                self.clear_view(key).await?;
+                self.board.settled(key);
+                self.generation.add(key.clone());
+                Ok(None)
+            }
+            Posted::Offer(offer) => {
+                let mut desk = match self.take_desk(key, &offer) {
+                    Some(desk) => desk,
+                    None => self.open(key).await?,
+                };
+                let outcome = self.drive(key, &mut desk).await;
+                self.desks.lock().insert(key.clone(), desk);
+                outcome
+            }
+        }
+    }
+
+    /// Whether nothing is under way that would wake a set by itself.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_idle() && !self.resolver.is_busy()
+    }
+
+    /// A set changed: what people ask for may have, or something of a rollout may have to go.
+    pub(crate) fn set_changed(&self, key: &ObjectKey, before: Option<&Held>, after: Option<&Held>) {
+        let Some(Held::Whole(after)) = after else { return };
+        let asks = match before {
+            Some(Held::Whole(before)) => control_of(before) != control_of(after),
+            _ => true,
+        };
+        let concerned =
+            self.desks.lock().contains_key(key) || matches!(self.board.read(key), Posted::Offer(_));
+        if (asks && concerned) || (!concerned && view::has_remains(after)) {
+            self.queue.add(key.clone());
+        }
+    }
+
+    fn take_desk(&self, key: &ObjectKey, offer: &Offer) -> Option<Desk> {
+        let desk = self.desks.lock().remove(key)?;
+        // A set of the same name made anew has a rollout of its own.
+        desk.is_of(&offer.wanted.set).then_some(desk)
+    }
+
+    async fn open(&self, key: &ObjectKey) -> Result<Desk, PassError> {
+        self.inbox.open(key);
+        let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
+        Ok(Desk::new(Machine::new(head), place))
+    }
+
+    fn close(&self, key: &ObjectKey) {
+        self.desks.lock().remove(key);
+        self.inbox.close(key);
+        self.resolver.forget(key);
+    }
+
+    async fn drive(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {
+        for _ in 0..MOST_TURNS {
+            let Posted::Offer(offer) = self.board.read(key) else {
+                self.queue.add(key.clone());
+                return Ok(None);
+            };
+            match self.turn(key, desk, &offer).await? {
+                Turn::More => {}
+                Turn::Rest(wake) => {
+                    let shown = self.show(key, desk, &offer).await;
+                    let now = self.settings.clock.now();
+                    let wake = wake.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+                    // A moment more, so that what is due then is due.
+                    let wake = wake.map(|delay| delay + Duration::from_millis(1));
+                    return Ok(match (wake, shown) {
+                        (Some(wake), Some(shown)) => Some(wake.min(shown)),
+                        (wake, shown) => wake.or(shown),
+                    });
+                }
+            }
+        }
+        Err(PassError::Restless)
+    }
+
+    /// Feeds the machine, asks it, and does the first thing it says.
+    async fn turn(&self, key: &ObjectKey, desk: &mut Desk, offer: &Arc<Offer>) -> Result<Turn, PassError> {
+        desk.wish(offer, self.control(key), self.settings.clock.now());
+        let (news, gap) = self.inbox.take(key);
+        desk.doubts_applications |= gap;
+        let stale = desk.machine.stale_reads();
+        desk.learn(news, offer);
+        self.metrics.stale.inc_by(desk.machine.stale_reads() - stale);
+        if desk.doubts_head {
+            self.reload(key, desk).await?;
+        }
+        if desk.doubts_applications {
+            self.list(key, desk, offer).await?;
+        }
+        let now = self.settings.clock.now();
+        for (source, outcome) in self.resolver.take(key) {
+            desk.machine.resolved(&source, outcome, now);
+        }
+        let decision = desk.machine.decide(now);
+        for source in decision.resolve {
+            let asked = asked(offer, &source);
+            self.resolver.ask(key, source, asked);
+        }
+        if decision.list {
+            self.list(key, desk, offer).await?;
+            return Ok(Turn::More);
+        }
+        if let Some(change) = decision.change {
+            self.store(key, desk, &change).await?;
+            return Ok(Turn::More);
+        }
+        if !decision.writes.is_empty() {
+            self.write(key, desk, offer, decision.writes).await?;
+            return Ok(Turn::More);
+        }
+        Ok(Turn::Rest(decision.wake))
+    }
+
+    async fn list(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Result<(), PassError> {
+        let (version, sights) = self.sights(key).await?;
+        desk.list(version, &sights, offer);
+        desk.doubts_applications = false;
+        Ok(())
+    }
+
+    /// Every Application of the set as a consistent read shows it, and the version of that read.
+    async fn sights(&self, key: &ObjectKey) -> Result<(u64, Vec<Box<Sight>>), PassError> {
+        let mut sights = Vec::new();
+        let each = |object: Value| {
+            if let Ok(mut observed) = Observed::deserialize(&object)
+                && observed.owner.as_deref() == Some(&*key.name)
+            {
+                sights.extend(observed.sight.take());
+            }
+        };
+        let version =
+            self.applications(key).each(Some(&selector(&key.name)), each).await.map_err(PassError::List)?;
+        self.metrics.lists.inc();
+        Ok((version.parse().unwrap_or(0), sights))
+    }
+
+    async fn store(&self, key: &ObjectKey, desk: &mut Desk, change: &Change) -> Result<(), PassError> {
+        match self.heads.store(key, &mut desk.place, desk.machine.head(), change).await {
+            Ok(()) => {
+                self.metrics.heads.inc();
+                desk.machine.stored(change);
+                Ok(())
+            }
+            Err(StoreError::Changed) => {
+                self.metrics.conflicts.inc();
+                self.reload(key, desk).await
+            }
+            Err(error) => {
+                // It may have been stored nevertheless.
+                desk.doubts_head = true;
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn reload(&self, key: &ObjectKey, desk: &mut Desk) -> Result<(), PassError> {
+        let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
+        desk.doubts_head = false;
+        if !place.is_same(&desk.place) {
+            desk.place = place;
+            desk.machine.reload(head);
+        }
+        Ok(())
+    }
+
+    /// Makes writes whose intents are stored, and tells the machine what became of each.
+    async fn write(
+        &self,
+        key: &ObjectKey,
+        desk: &mut Desk,
+        offer: &Offer,
+        writes: Vec<Write>,
+    ) -> Result<(), PassError> {
+        let applications = self.applications(key);
+        let patches: Vec<(Write, Result<Value, String>)> = writes
+            .into_iter()
+            .map(|write| {
+                let patch = patch(key, desk, offer, &write);
+                (write, patch)
+            })
+            .collect();
+        let attempts = patches.into_iter().map(|(write, patch)| {
+            let applications = &applications;
+            async move {
+                let written = match patch {
+                    Ok(patch) => self.write_one(key, applications, &write, patch).await,
+                    Err(why) => Written::Failed(why),
+                };
+                (write, written)
+            }
+        });
+        let at_once = self.settings.concurrent_application_updates.max(LEAST_AT_ONCE);
+        let results: Vec<(Write, Written)> = stream::iter(attempts).buffered(at_once).collect().await;
+        let mut failure = None;
+        for (write, written) in results {
+            match written {
+                Written::Answer(answer) => {
+                    self.metrics.writes.inc();
+                    self.fold(key, desk, offer, &write, &answer);
+                    continue;
+                }
+                Written::NotMade => {
+                    self.metrics.conflicts.inc();
+                    // Whoever was faster may lead by now: nothing is tried again before the head was read anew.
+                    desk.doubts_head = true;
+                }
+                Written::Failed(why) => {
+                    failure.get_or_insert(PassError::Write { name: write.name.clone(), why });
+                }
+            }
+            self.look(key, desk, offer, &write).await?;
+            desk.machine.failed(&write.name, write.stamp.n);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    async fn write_one(
+        &self,
+        key: &ObjectKey,
+        applications: &Objects,
+        write: &Write,
+        patch: Value,
+    ) -> Written {
+        // A hold takes effect before the next write; a fence is what makes it true.
+        if write.what != Intent::Fence && self.control(key).paused {
+            return Written::NotMade;
+        }
+        let version = write.version.to_string();
+        let seen = Seen { uid: &write.uid, version: Some(&version) };
+        match applications.patch(&write.name, patch, seen).await {
+            Ok(answer) => Written::Answer(answer),
+            Err(error) if error.is_conflict() || error.is_not_found() => Written::NotMade,
+            Err(error) => Written::Failed(error.to_string()),
+        }
+    }
+
+    /// Shows the machine an Application as it is now.
+    async fn look(
+        &self,
+        key: &ObjectKey,
+        desk: &mut Desk,
+        offer: &Offer,
+        write: &Write,
+    ) -> Result<(), PassError> {
+        let failed = |why| PassError::Read { name: write.name.clone(), why };
+        match self.applications(key).get(&write.name).await {
+            Ok(Some(object)) => self.fold(key, desk, offer, write, &object),
+            Ok(None) => desk.lose(&write.name, &write.uid),
+            Err(why) => {
+                // The machine still believes it to be under way; a list will tell.
+                desk.machine.failed(&write.name, write.stamp.n);
+                desk.doubts_applications = true;
+                return Err(failed(why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what the API answered.
+    fn fold(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer, write: &Write, answer: &Value) {
+        let Ok(mut observed) = Observed::deserialize(answer) else {
+            desk.doubts_applications = true;
+            return;
+        };
+        let ours = observed.owner.as_deref() == Some(&*key.name);
+        let sight = observed.sight.take();
+        self.known.applications.lock().fold(observed);
+        match sight.filter(|_| ours) {
+            Some(sight) => {
+                let writes_policy = matches!(write.what, Intent::Arm | Intent::Spec | Intent::Start);
+                if writes_policy && sight.still_syncs() {
+                    desk.automation = Automation::Removed;
+                }
+                desk.see(&sight, offer);
+            }
+            None => desk.lose(&write.name, &write.uid),
+        }
+    }
+
+    /// Makes impossible what a rollout that is given up intended, and takes its head away.
+    async fn let_go(&self, key: &ObjectKey) -> Result<(), PassError> {
+        let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
+        if let Some(head) = head {
+            let (version, sights) = self.sights(key).await?;
+            let member = Member { step: None, spec: None, sources: Vec::new(), self_heal: false };
+            let members = sights.iter().map(|sight| (sight.name.clone(), member.clone())).collect();
+            let control = Control { paused: true, ..Control::default() };
+            let wanted = Wanted {
+                set: head.run.set.clone(),
+                steps: Steps::read(&[]).0,
+                members,
+                frozen: None,
+                fuse: None,
+                keeps_leavers: true,
+                control,
+            };
+            let offer = Offer::empty(wanted);
+            let mut desk = Desk::new(Machine::new(Some(head)), place);
+            let now = self.settings.clock.now();
+            desk.machine.wants(offer.wanted.clone(), now);
+            desk.list(version, &sights, &offer);
+            for turn in 0.. {
+                if turn == MOST_TURNS {
+                    return Err(PassError::Restless);
+                }
+                let decision = desk.machine.decide(self.settings.clock.now());
+                if let Some(change) = decision.change {
+                    self.heads.store(key, &mut desk.place, desk.machine.head(), &change).await?;
+                    desk.machine.stored(&change);
+                } else if !decision.writes.is_empty() {
+                    self.write(key, &mut desk, &offer, decision.writes).await?;
+                } else {
+                    break;
+                }
+            }
+        }
+        let guards = self.set(key).is_some_and(|set| is_guarded(&set));
+        self.heads.clear(key, guards).await.map_err(PassError::Head)
+    }
+
+    /// Writes what people may see, if it is time. Tells when it will be.
+    async fn show(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Option<Duration> {
+        for _ in 0..VIEW_ATTEMPTS {
+            let set = self.set(key)?;
+            if set.metadata.uid.as_deref() != Some(&*offer.wanted.set) {
+                return None;
+            }
+            let now = self.settings.clock.now_in_seconds();
+            let shown = view::shown(&desk.machine, &set, offer.generation, now);
+            let plan = desk.view.plan(&shown, &set, now);
+            let Some(patch) = plan.patch else { return plan.wait };
+            let verdict = progressing(&set.status.conditions);
+            match self.write_view(key, &set, patch).await {
+                Ok(true) => {
+                    self.metrics.views.inc();
+                    if self.set(key).is_some_and(|set| progressing(&set.status.conditions) != verdict) {
+                        // The health of the set follows from it, and is not ours to write.
+                        self.generation.add(key.clone());
+                    }
+                    return plan.wait;
+                }
+                Ok(false) => desk.view.unwritten(),
+                Err(error) => {
+                    tracing::warn!(application_set = %key, %error, "the status does not show the rollout as it is");
+                    return Some(Duration::from_secs(5));
+                }
+            }
+        }
+        Some(Duration::from_secs(1))
+    }
+
+    /// Patches the status of a set. False if the set has changed meanwhile, which is then known.
+    async fn write_view(&self, key: &ObjectKey, set: &Whole, patch: Value) -> Result<bool, ApiError> {
+        let seen = Seen {
+            uid: set.metadata.uid.as_deref().unwrap_or_default(),
+            version: set.metadata.resource_version.as_deref(),
+        };
+        match self.sets(key).patch_status(&key.name, patch, seen).await {
+            Ok(answer) => {
+                self.fold_set(key, &answer);
+                Ok(true)
+            }
+            Err(error) if error.is_not_found() => Ok(true),
+            Err(error) if error.is_conflict() => {
+                if let Some(raw) = self.sets(key).get(&key.name).await? {
+                    self.fold_set(key, &raw);
+                }
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes what is left of a rollout out of the status of a set that has none.
+    async fn clear_view(&self, key: &ObjectKey) -> Result<(), PassError> {
+        for _ in 0..VIEW_ATTEMPTS {
+            let Some(set) = self.set(key) else { return Ok(()) };
+            let goes = set.metadata.deletion_timestamp.is_some();
+            if goes || rolls(&set, &self.settings) || !view::has_remains(&set) {
+                return Ok(());
+            }
+            if self.write_view(key, &set, view::cleared(&set)).await.map_err(PassError::View)? {
+                return Ok(());
+            }
+        }
+        Err(PassError::Restless)
+    }
+
+    fn set(&self, key: &ObjectKey) -> Option<Whole> {
+        match self.known.sets.lock().get(key)? {
+            Held::Whole(set) => Some(set),
+            Held::Unreadable { .. } => None,
+        }
+    }
+
+    /// What people ask for. A set that cannot be read is held.
+    fn control(&self, key: &ObjectKey) -> Control {
+        match self.set(key) {
+            Some(set) => control_of(&set),
+            None => Control { paused: true, ..Control::default() },
+        }
+    }
+
+    fn fold_set(&self, key: &ObjectKey, raw: &Value) {
+        let mut sets = self.known.sets.lock();
+        match serde_json::from_value::<DeserializeGuard<ApplicationSet>>(raw.clone()) {
+            Ok(set @ DeserializeGuard(Ok(_))) => sets.fold(set),
+            _ => sets.doubt(key),
+        }
+    }
+
+    fn applications(&self, key: &ObjectKey) -> Objects {
+        self.objects(key, "applications")
+    }
+
+    fn sets(&self, key: &ObjectKey) -> Objects {
+        self.objects(key, "applicationsets")
+    }
+
+    fn objects(&self, key: &ObjectKey, plural: &str) -> Objects {
+        Objects::new(self.client.clone(), names::API_VERSION, plural, &key.namespace, false)
+            .managed_by(MANAGER)
+    }
+}
+
+fn patch(key: &ObjectKey, desk: &Desk, offer: &Offer, write: &Write) -> Result<Value, String> {
+    let Some(live) = desk.spec(&write.name, write.version) else {
+        return Err("another version of it is known than was decided on".to_owned());
+    };
+    let fit = offer.wanted.members.get(&write.name).is_some_and(|member| member.spec.is_some());
+    let ground = Ground {
+        set: &key.name,
+        live: &live,
+        template: offer.templates.get(&write.name).filter(|_| fit || !write.spec).map(|template| &**template),
+        ignored: &offer.ignored,
+        automation: desk.automation,
+    };
+    write::patch(write, &ground).map_err(|error| error.to_string())
+}
+
+/// What the conditions say about the rollout.
+fn progressing(conditions: &[ApplicationSetCondition]) -> Option<(&str, &str)> {
+    let condition = conditions.iter().find(|condition| condition.kind == ROLLOUT_PROGRESSING)?;
+    Some((condition.status.as_str(), condition.message.as_str()))
+}

@@ -1,0 +1,260 @@
+//! What people and programs may see of a rollout, written now and then into the set's status.
+//!
+//! A view: decisions never rest on it, and its failure blocks nothing. The summary is written at most once a second; the
+//! list of all Applications, which is most of it, the more seldom the longer it is, so that the bytes written grow with
+//! the number of Applications and not with its square.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::ApplicationSet;
+use baton_api::application_set::{
+    ApplicationSetApplicationStatus, ApplicationSetCondition, ConditionStatus, ProgressiveSyncCode,
+};
+use baton_api::conditions::{application_set as kind, reason};
+use baton_api::edit::patch_between;
+use baton_api::rollout_status::RolloutStatus;
+use baton_rollout::machine::{Machine, Progress, Status};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::application_set::{condition, merged, say_the_same};
+use crate::cache::Whole;
+
+/// Least time between two writes.
+const PAUSE: Duration = Duration::from_secs(1);
+/// So many Applications are listed anew with every write.
+const FEW: usize = 100;
+/// Time per Application that a change of the list may wait for others.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// What a set's object may take, its margin off.
+const BYTES: usize = (1 << 20) - (96 << 10);
+/// What an entry of `status.resources` takes, names aside.
+const RESOURCE_BYTES: usize = 190;
+
+/// What was shown, and when.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    written: Option<Instant>,
+    /// Since when the list differs from what is shown.
+    stale_since: Option<Instant>,
+    /// The open step and state that the list was last written for.
+    stage: Option<(i64, String)>,
+}
+
+/// What is to be shown.
+pub(super) struct Shown {
+    entries: Vec<ApplicationSetApplicationStatus>,
+    rollout: RolloutStatus,
+    progressing: ApplicationSetCondition,
+}
+
+/// What is to be written, and when to look again.
+pub(super) struct Plan {
+    pub(super) patch: Option<Value>,
+    pub(super) wait: Option<Duration>,
+}
+
+// === impl View ===
+
+impl View {
+    /// What was to be written was not, since the set has changed.
+    pub(super) fn unwritten(&mut self) {
+        (self.written, self.stage) = (None, None);
+    }
+
+    /// What is to be written now into the status of the set.
+    pub(super) fn plan(&mut self, shown: &Shown, set: &Whole, now: Timestamp) -> Plan {
+        let at = Instant::now();
+        let conditions = conditions(set, shown, now);
+        let stage = (shown.rollout.step, shown.rollout.state.as_str().to_owned());
+        let lists_differ = !lists_the_same(&shown.entries, &set.status.application_status);
+        let summary = summary_patch(set, &shown.rollout);
+        let changed = lists_differ || summary.is_some() || !say_the_same(&conditions, &set.status.conditions);
+        if !lists_differ {
+            self.stale_since = None;
+        }
+        if !changed {
+            return Plan { patch: None, wait: None };
+        }
+        if let Some(wait) = self.written.and_then(|written| (written + PAUSE).checked_duration_since(at))
+            && !wait.is_zero()
+        {
+            return Plan { patch: None, wait: Some(wait) };
+        }
+        let mut changes = Map::new();
+        let mut wait = None;
+        if lists_differ {
+            let since = *self.stale_since.get_or_insert(at);
+            let patience = PATIENCE * u32::try_from(shown.entries.len()).unwrap_or(u32::MAX);
+            let due = since + patience;
+            let much = differing(&shown.entries, &set.status.application_status) * 25 >= shown.entries.len();
+            if shown.entries.len() <= FEW || much || self.stage.as_ref() != Some(&stage) || due <= at {
+                changes.insert("applicationStatus".to_owned(), json!(shown.entries));
+                self.stale_since = None;
+                self.stage = Some(stage);
+            } else {
+                wait = Some(due - at);
+            }
+        }
+        if let Some(summary) = summary {
+            changes.insert("rollout".to_owned(), summary);
+        }
+        if !say_the_same(&conditions, &set.status.conditions) {
+            changes.insert("conditions".to_owned(), json!(conditions));
+        }
+        if changes.is_empty() {
+            return Plan { patch: None, wait };
+        }
+        self.written = Some(at);
+        Plan { patch: Some(json!({ "status": changes })), wait }
+    }
+}
+
+/// What a machine has to show in a set's status.
+pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timestamp) -> Shown {
+    let mut all: Vec<(Arc<str>, Progress)> = machine.progress().collect();
+    let unfinished = |progress: &Progress| progress.step.is_some() && progress.status != Status::Healthy;
+    let step = all.iter().filter(|(_, one)| unfinished(one)).filter_map(|(_, one)| one.step).min();
+    let total = all.len();
+    let mut rollout = machine.status(now);
+    rollout.observed_generation = generation;
+    // Those that are done say the least, and are left out first.
+    all.sort_by(|(a, one), (b, two)| {
+        let done = |progress: &Progress| progress.status == Status::Healthy;
+        (done(one), a).cmp(&(done(two), b))
+    });
+    let entries = all.into_iter().map(|(name, progress)| entry(&name, progress));
+    let mut left = budget(set, &rollout);
+    let mut entries: Vec<_> = entries
+        .map_while(|entry| {
+            left =
+                left.checked_sub(serde_json::to_string(&entry).map_or(usize::MAX, |text| text.len() + 1))?;
+            Some(entry)
+        })
+        .collect();
+    entries.sort_by(|a, b| a.application.cmp(&b.application));
+    if entries.len() < total {
+        let more = total - entries.len();
+        let note = format!("{more} of {total} Applications are not listed: the object would be too large");
+        rollout.message = match rollout.message.as_str() {
+            "" => note,
+            message => format!("{message} ({note})"),
+        };
+    }
+    Shown { entries, rollout: as_stored(&rollout), progressing: progressing(step) }
+}
+
+/// Whether something of a rollout is left in the status of a set.
+pub(super) fn has_remains(set: &ApplicationSet) -> bool {
+    let summary = set.status.rollout.as_ref();
+    let told = |rollout: &RolloutStatus| RolloutStatus { deletion: None, ..rollout.clone() };
+    !set.status.application_status.is_empty()
+        || summary.is_some_and(|summary| told(summary) != RolloutStatus::default())
+}
+
+/// The patch that takes what is left of a rollout out of a set's status.
+pub(super) fn cleared(set: &ApplicationSet) -> Value {
+    let rollout = match is_all(set) {
+        true => Value::Null,
+        false => summary_patch(set, &RolloutStatus::default()).unwrap_or_default(),
+    };
+    json!({"status": {"applicationStatus": null, "rollout": rollout}})
+}
+
+/// Whether nothing would be left without the rollout.
+fn is_all(set: &ApplicationSet) -> bool {
+    set.status.rollout.as_ref().is_none_or(|rollout| rollout.deletion.is_none())
+}
+
+/// The merge patch that makes the summary in a set's status another one. What is said of a deletion is not part of it.
+fn summary_patch(set: &ApplicationSet, summary: &RolloutStatus) -> Option<Value> {
+    let without = |rollout: &RolloutStatus| json!(RolloutStatus { deletion: None, ..rollout.clone() });
+    let stored = set.status.rollout.as_ref().map(without).unwrap_or_else(|| json!({}));
+    patch_between(&stored, &stored, &without(summary))
+}
+
+fn entry(name: &str, progress: Progress) -> ApplicationSetApplicationStatus {
+    let status = match progress.status {
+        Status::Waiting => ProgressiveSyncCode::Waiting,
+        Status::Pending => ProgressiveSyncCode::Pending,
+        Status::Progressing => ProgressiveSyncCode::Progressing,
+        Status::Healthy => ProgressiveSyncCode::Healthy,
+    };
+    ApplicationSetApplicationStatus {
+        application: name.to_owned(),
+        message: progress.message,
+        status,
+        step: progress.step.map_or_else(|| "-1".to_owned(), |step| (step + 1).to_string()),
+        target_revisions: progress.revisions.iter().map(|revision| revision.to_string()).collect(),
+        last_transition_time: Timestamp::from_second(progress.since.as_second()).ok().map(Time),
+        resource_version: match progress.version {
+            0 => String::new(),
+            version => version.to_string(),
+        },
+    }
+}
+
+/// How many bytes the list of Applications may take.
+fn budget(set: &Whole, rollout: &RolloutStatus) -> usize {
+    let bytes = |value: serde_json::Result<String>| value.map_or(0, |text| text.len());
+    let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
+    // Names of Applications are about as long as that of their set, as a rule; at most 63 where they are labels.
+    let name = set.metadata.name.as_deref().unwrap_or_default().len().max(40);
+    let resources = set.listed.count * (RESOURCE_BYTES + namespace.len() + name);
+    let fixed = bytes(serde_json::to_string(&set.spec)) * 2
+        + bytes(serde_json::to_string(&set.metadata))
+        + bytes(serde_json::to_string(&set.status.conditions))
+        + bytes(serde_json::to_string(rollout));
+    BYTES.saturating_sub(resources + fixed)
+}
+
+/// As it comes back from the API, which keeps no parts of seconds.
+fn as_stored(rollout: &RolloutStatus) -> RolloutStatus {
+    let stored = serde_json::to_value(rollout).and_then(serde_json::from_value);
+    stored.unwrap_or_else(|_| rollout.clone())
+}
+
+fn progressing(step: Option<usize>) -> ApplicationSetCondition {
+    let kind = kind::ROLLOUT_PROGRESSING;
+    match step {
+        Some(step) => {
+            let message = format!("ApplicationSet is performing rollout of step {}", step + 1);
+            condition(kind, ConditionStatus::True, reason::MODIFIED, &message)
+        }
+        None => {
+            let message = "ApplicationSet Rollout has completed";
+            condition(kind, ConditionStatus::False, reason::ROLLOUT_COMPLETE, message)
+        }
+    }
+}
+
+fn conditions(set: &ApplicationSet, shown: &Shown, now: Timestamp) -> Vec<ApplicationSetCondition> {
+    let replaced = |condition: &ApplicationSetCondition| condition.kind == kind::ROLLOUT_PROGRESSING;
+    merged(&set.status.conditions, replaced, [shown.progressing.clone()], now)
+}
+
+fn lists_the_same(a: &[ApplicationSetApplicationStatus], b: &[ApplicationSetApplicationStatus]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| says_the_same(a, b))
+}
+
+/// How many entries are new, or another than before.
+fn differing(a: &[ApplicationSetApplicationStatus], b: &[ApplicationSetApplicationStatus]) -> usize {
+    let mut b = b.iter().peekable();
+    let mut count = 0;
+    for entry in a {
+        while b.next_if(|known| known.application < entry.application).is_some() {
+            count += 1;
+        }
+        let same = b.next_if(|known| known.application == entry.application);
+        count += usize::from(!same.is_some_and(|known| says_the_same(known, entry)));
+    }
+    count + b.count()
+}
+
+fn says_the_same(a: &ApplicationSetApplicationStatus, b: &ApplicationSetApplicationStatus) -> bool {
+    (&a.application, &a.status, &a.step, &a.message, &a.target_revisions)
+        == (&b.application, &b.status, &b.step, &b.message, &b.target_revisions)
+}
