@@ -1,0 +1,67 @@
+//! I2: never more Applications of a step under way than `maxUpdate` allows, judged whenever one is started.
+
+use serde_json::Value;
+
+use super::history::History;
+use super::starts::Start;
+use super::wanted::{APPS, Sets, Wanted};
+use super::{Case, Violation, is_null, text};
+
+pub(super) fn violations<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    sets: &Sets<'h>,
+    starts: &[Start<'h>],
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, start) in starts.iter().enumerate() {
+        let versions = sets.in_force(start.place, start.entry.at - case.slack);
+        let mut judged: Vec<Option<String>> =
+            versions.map(|wanted| judge(history, wanted, start, &starts[..number])).collect();
+        judged.sort_by_key(Option::is_some);
+        if let Some(Some(text)) = judged.into_iter().next() {
+            found.push(Violation { invariant: "I2", at: start.entry.at, text });
+        }
+    }
+    found
+}
+
+fn judge<'h>(
+    history: &History<'h>,
+    wanted: &Wanted<'h>,
+    start: &Start<'h>,
+    earlier: &[Start<'h>],
+) -> Option<String> {
+    let name = &*start.entry.name;
+    let step = wanted.step(name)?;
+    let members: Vec<&str> = wanted.members(step).collect();
+    let limit = wanted.steps[step].limit(members.len())?;
+    let under_way: Vec<&str> = members
+        .into_iter()
+        .filter(|other| *other != name && is_under_way(history, other, start.place, earlier))
+        .collect();
+    (under_way.len() + 1 > limit).then(|| {
+        let step = step + 1;
+        format!("{name} was started beside {under_way:?}, and step {step} lets {limit} be under way")
+    })
+}
+
+/// Whether an Application was started and has not been well since.
+fn is_under_way(history: &History<'_>, name: &str, place: usize, starts: &[Start<'_>]) -> bool {
+    let Some(start) = starts.iter().rev().find(|start| &*start.entry.name == name) else { return false };
+    let uid = text(&start.entry.object, "/metadata/uid");
+    let Some(now) = history.state("control", APPS, name, place) else { return false };
+    if text(&now.entry.object, "/metadata/uid") != uid {
+        return false;
+    }
+    let later = history.writes("control", APPS, name, place).rev().take_while(|v| v.place > start.place);
+    !later.into_iter().any(|version| ended_well(&version.entry.object, start.revision))
+}
+
+fn ended_well(app: &Value, revision: &str) -> bool {
+    is_null(app, "/operation")
+        && text(app, "/status/operationState/phase") == "Succeeded"
+        && text(app, "/status/operationState/syncResult/revision") == revision
+        && text(app, "/status/sync/status") == "Synced"
+        && text(app, "/status/health/status") == "Healthy"
+}

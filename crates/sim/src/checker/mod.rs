@@ -1,0 +1,134 @@
+//! Judges a history: the control plane's writes, the members' own state, and what is in git. Nothing else.
+//!
+//! The rules are written here a second time on purpose; nothing of the product is asked, and nothing a controller says of
+//! itself is believed but what the API stored. A controller cannot know of a change the moment it is made: where it
+//! matters which version of the set it went by, every version that was in force within [`Case::slack`] is tried, and only
+//! what none of them allows is a violation.
+
+mod approval;
+mod budget;
+mod deletion;
+mod done;
+mod history;
+mod order;
+mod progress;
+mod starts;
+mod wanted;
+
+#[cfg(test)]
+mod cases;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+pub use self::starts::starts;
+
+/// What a write did to its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there before.
+    Added,
+    /// It was there before and still is.
+    Modified,
+    /// It is no longer there.
+    Deleted,
+}
+
+/// One write.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// When it was made.
+    pub at: Timestamp,
+    /// Where: `control`, or the name of a member.
+    pub cluster: Arc<str>,
+    /// Plural name of the kind with its group.
+    pub resource: Arc<str>,
+    /// Name of the object.
+    pub name: Arc<str>,
+    /// What it did.
+    pub change: Change,
+    /// The object after it; its last state where it was deleted.
+    pub object: Value,
+}
+
+/// What is in git.
+#[derive(Debug, Clone, Default)]
+pub struct Git {
+    /// By commit and directory: what a member shows once it has it.
+    pub contents: BTreeMap<String, BTreeMap<String, String>>,
+    /// Commits and directories whose workloads never become ready.
+    pub broken: BTreeSet<(String, String)>,
+    /// The commit the branch points to in the end.
+    pub head: String,
+}
+
+/// A history to judge.
+#[derive(Debug)]
+pub struct Case<'h> {
+    /// Every write, in order.
+    pub entries: &'h [Entry],
+    /// What is in git.
+    pub git: &'h Git,
+    /// By URL of their API: the names of members.
+    pub members: BTreeMap<String, String>,
+    /// Name of the set.
+    pub set: &'h str,
+    /// How late a controller may know of a change, or carry out what it decided on.
+    pub slack: SignedDuration,
+    /// Whether nothing was written for a while in the end, so that what is not done now never will be.
+    pub ended: bool,
+}
+
+/// Something that must not happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which invariant: `I1` to `I7`.
+    pub invariant: &'static str,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub text: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}: {}", self.invariant, self.at.strftime("%H:%M:%S%.3f"), self.text)
+    }
+}
+
+/// Everything that went against I1, I2, I3, I4 and I6.
+pub fn violations(case: &Case<'_>) -> Vec<Violation> {
+    let history = history::History::new(case.entries);
+    let sets = wanted::Sets::read(case, &history);
+    let starts = starts::starts(case.entries);
+    let mut found = order::violations(case, &history, &sets, &starts);
+    found.extend(budget::violations(case, &history, &sets, &starts));
+    found.extend(deletion::violations(case, &history, &sets));
+    found.extend(approval::violations(case, &history));
+    found.extend(progress::violations(case, &history, &sets));
+    found.sort_by_key(|violation| violation.at);
+    found
+}
+
+/// I7: nothing is written once inputs are frozen. `last` is the last write there was, `since` when it had to be quiet.
+pub fn is_quiet(last: Option<(Timestamp, String)>, since: Timestamp) -> Option<Violation> {
+    let (at, what) = last.filter(|(at, _)| *at > since)?;
+    let text = format!("written though everything had come to rest at {since}: {what}");
+    Some(Violation { invariant: "I7", at, text })
+}
+
+/// A text in an object; empty where there is none.
+fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_null(object: &Value, pointer: &str) -> bool {
+    object.pointer(pointer).is_none_or(Value::is_null)
+}
+
+fn annotation<'v>(object: &'v Value, name: &str) -> &'v str {
+    object["metadata"]["annotations"][name].as_str().unwrap_or_default()
+}

@@ -1,0 +1,152 @@
+//! I1: no sync of an Application starts before every Application of every earlier step was done in that run.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::done::{comparable, was_done};
+use super::history::History;
+use super::starts::{Stamp, Start};
+use super::wanted::{APPS, Sets, Wanted};
+use super::{Case, Violation, text};
+
+pub(super) fn violations<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    sets: &Sets<'h>,
+    starts: &[Start<'h>],
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let runs = Runs::read(case, history, starts);
+    for (number, start) in starts.iter().enumerate() {
+        let name = &start.entry.name;
+        let mut blame = |text: String| {
+            found.push(Violation { invariant: "I1", at: start.entry.at, text: format!("{name} {text}") });
+        };
+        let Some(stamp) = start.stamp else {
+            blame("was started without a stamp".to_owned());
+            continue;
+        };
+        if !case.git.contents.contains_key(start.revision) {
+            blame(format!("was started at {:?}, which is no commit", start.revision));
+            continue;
+        }
+        if is_healing(history, start) {
+            continue;
+        }
+        if let Some(other) = runs.revision(stamp).filter(|other| *other != start.revision) {
+            let run = stamp.run;
+            blame(format!("was started at {:.7} in run {run}, which is at {other:.7}", start.revision));
+        }
+        let mut judged: Vec<Vec<String>> = sets
+            .in_force(start.place, start.entry.at - case.slack)
+            .filter(|wanted| is_of(wanted, start))
+            .map(|wanted| judge(case, history, &runs, wanted, (start, stamp), &starts[..number]))
+            .collect();
+        judged.sort_by_key(Vec::len);
+        match judged.into_iter().next() {
+            Some(texts) => texts.into_iter().for_each(blame),
+            None => blame("was started as the set did not want it".to_owned()),
+        }
+    }
+    found
+}
+
+/// What keeps a start from being right under one version of the set.
+fn judge<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    runs: &Runs<'h>,
+    wanted: &Wanted<'h>,
+    (start, stamp): (&Start<'h>, Stamp<'h>),
+    earlier: &[Start<'h>],
+) -> Vec<String> {
+    let Some(step) = wanted.step(&start.entry.name) else {
+        return vec!["was started though no step holds it".to_owned()];
+    };
+    let began = runs.began(stamp).unwrap_or(start.entry.at);
+    let is_of_step = |other: &&Start<'_>| {
+        other.stamp.is_some_and(|other| other.set == stamp.set && other.run == stamp.run)
+            && wanted.step(&other.entry.name) == Some(step)
+    };
+    // A step opens only while the ones before it are well; once open it goes on.
+    let opens = !earlier.iter().any(|other| is_of_step(&other));
+    let from = if opens { began.max(start.entry.at - case.slack) } else { began };
+    let mut found = Vec::new();
+    for before in 0..step {
+        for name in wanted.members(before) {
+            let what = (name, &wanted.apps[name].spec, start.revision);
+            if let Err(why) = was_done(case, history, what, (from, start.place)) {
+                let (run, step, before) = (stamp.run, step + 1, before + 1);
+                found.push(format!(
+                    "(step {step}) was started in run {run} before {name} (step {before}) was done: {why}"
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn is_of(wanted: &Wanted<'_>, start: &Start<'_>) -> bool {
+    let Some(app) = wanted.apps.get(&*start.entry.name) else { return false };
+    comparable(&app.spec) == comparable(&start.entry.object["spec"])
+}
+
+/// Whether it only brings back what was synced last, so that nothing new enters.
+pub(super) fn is_healing(history: &History<'_>, start: &Start<'_>) -> bool {
+    let app = &start.entry.object;
+    let Some(before) = history.state("control", APPS, &start.entry.name, start.place) else { return false };
+    let synced = app.pointer("/status/history").and_then(Value::as_array).and_then(|all| all.last());
+    synced.is_some_and(|synced| {
+        text(synced, "/revision") == start.revision && synced["source"] == app["spec"]["source"]
+    }) && before.entry.object["spec"] == app["spec"]
+}
+
+/// When each run began, and at which revision.
+struct Runs<'h> {
+    began: BTreeMap<(&'h str, u64), Timestamp>,
+    revisions: BTreeMap<(&'h str, u64), &'h str>,
+}
+
+impl<'h> Runs<'h> {
+    fn read(case: &Case<'h>, history: &History<'h>, starts: &[Start<'h>]) -> Runs<'h> {
+        let mut runs = Runs { began: BTreeMap::new(), revisions: BTreeMap::new() };
+        for start in starts.iter().filter(|start| !is_healing(history, start)) {
+            if let Some(stamp) = start.stamp {
+                runs.revisions.entry((stamp.set, stamp.run)).or_insert(start.revision);
+            }
+        }
+        for entry in case.entries.iter().filter(|entry| &*entry.resource == APPS) {
+            if let Some(stamp) = Stamp::read(super::annotation(&entry.object, "baton.dev/pin")) {
+                runs.began.entry((stamp.set, stamp.run)).or_insert(entry.at);
+            }
+        }
+        for (uid, run, at) in heads(case, history) {
+            let keys: Vec<_> =
+                runs.began.keys().filter(|key| key.0 == uid && key.1 == run).copied().collect();
+            for key in keys {
+                runs.began.entry(key).and_modify(|began| *began = at.min(*began));
+            }
+        }
+        runs
+    }
+
+    fn began(&self, stamp: Stamp<'h>) -> Option<Timestamp> {
+        self.began.get(&(stamp.set, stamp.run)).copied()
+    }
+
+    fn revision(&self, stamp: Stamp<'h>) -> Option<&'h str> {
+        self.revisions.get(&(stamp.set, stamp.run)).copied()
+    }
+}
+
+/// Set, number and beginning of every run, as its head was stored.
+fn heads(case: &Case<'_>, history: &History<'_>) -> Vec<(String, u64, Timestamp)> {
+    let name = format!("{}.baton-rollout", case.set);
+    let read = |entry: &super::Entry| {
+        let run: Value = serde_json::from_str(text(&entry.object, "/data/run")).ok()?;
+        Some((text(&run, "/set").to_owned(), run["seq"].as_u64()?, entry.at))
+    };
+    history.writes("control", "configmaps", &name, usize::MAX).filter_map(|write| read(write.entry)).collect()
+}

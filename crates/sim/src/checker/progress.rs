@@ -1,0 +1,101 @@
+//! I6: once faults have stopped, every run finishes or names what it waits for.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::deletion::is_of_set;
+use super::done::{was_done, why_not};
+use super::history::History;
+use super::wanted::{APPS, SETS, Sets, Wanted};
+use super::{Case, Change, Violation, is_null, text};
+
+pub(super) fn violations(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Vec<Violation> {
+    if !case.ended {
+        return Vec::new();
+    }
+    let at = case.entries.last().map_or(Timestamp::UNIX_EPOCH, |entry| entry.at);
+    let blame = |text: String| vec![Violation { invariant: "I6", at, text }];
+    let Some(wanted) = sets.last() else { return Vec::new() };
+    if wanted.terminating || sets.gone.is_some() {
+        return teardown(case, history, sets).map(blame).unwrap_or_default();
+    }
+    let Some(unfinished) = unfinished(case, history, wanted) else { return Vec::new() };
+    let set = history.state("control", SETS, case.set, usize::MAX).map(|version| &version.entry.object);
+    let named = set.map(named).unwrap_or_default();
+    if named.is_empty() {
+        return blame(format!("{unfinished}, and nothing names what it waits for"));
+    }
+    match excused(case, wanted) {
+        true => Vec::new(),
+        false => blame(format!("{unfinished}, though nothing stands in its way; named: {named:?}")),
+    }
+}
+
+/// What of a set's deletion is left over.
+fn teardown(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Option<String> {
+    let last = history.writes("control", SETS, case.set, usize::MAX).next_back()?;
+    if last.entry.change != Change::Deleted && sets.gone.is_none() {
+        let named = named(&last.entry.object);
+        return named.is_empty().then(|| "the set is not gone, and nothing names why".to_owned());
+    }
+    // Orphans live on.
+    let left = left(case, history).into_iter();
+    let mut owned = left.filter(|name| {
+        let app = history.state("control", APPS, name, usize::MAX);
+        app.is_some_and(|app| !is_null(&app.entry.object, "/metadata/deletionTimestamp"))
+    });
+    owned.next().map(|name| format!("the set is gone and {name} is stuck in its deletion"))
+}
+
+/// What is not as it should be in the end.
+fn unfinished(case: &Case<'_>, history: &History<'_>, wanted: &Wanted<'_>) -> Option<String> {
+    for (name, app) in &wanted.apps {
+        let state = history.state("control", APPS, name, usize::MAX);
+        let Some(state) = state else { return Some(format!("{name} was not created")) };
+        if wanted.step(name).is_none() {
+            continue;
+        }
+        if let Some(why) = why_not(&state.entry.object, &app.spec, &case.git.head) {
+            return Some(format!("{name} is not done: {why}"));
+        }
+        let what = (name.as_str(), &app.spec, case.git.head.as_str());
+        if let Err(why) = was_done(case, history, what, (state.entry.at, usize::MAX)) {
+            return Some(format!("{name} is not done: {why}"));
+        }
+    }
+    let left = left(case, history).into_iter().find(|name| !wanted.apps.contains_key(*name));
+    left.map(|name| format!("{name} left the set and is still there"))
+}
+
+/// The set's Applications in the end.
+fn left<'h>(case: &Case<'_>, history: &History<'h>) -> Vec<&'h str> {
+    let names = history.names("control", APPS).into_iter();
+    let there = names.filter(|name| {
+        let app = history.state("control", APPS, name, usize::MAX);
+        app.is_some_and(|app| is_of_set(case, &app.entry.object))
+    });
+    there.collect()
+}
+
+/// What the set says it waits for.
+fn named(set: &Value) -> Vec<String> {
+    let list = |pointer: &str| set.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let blockers = list("/status/rollout/blockers").chain(list("/status/rollout/deletion/blockers"));
+    let blockers =
+        blockers.map(|blocker| format!("{} {}", text(blocker, "/reason"), text(blocker, "/object")));
+    let errors = list("/status/conditions")
+        .filter(|condition| {
+            text(condition, "/type") == "ErrorOccurred" && text(condition, "/status") == "True"
+        })
+        .map(|condition| text(condition, "/reason").to_owned());
+    blockers.chain(errors).collect()
+}
+
+/// Whether people or git hold the rollout.
+fn excused(case: &Case<'_>, wanted: &Wanted<'_>) -> bool {
+    let held = wanted.steps.iter().any(|step| step.limit(100) == Some(0));
+    let broken = wanted.apps.values().any(|app| {
+        case.git.broken.contains(&(case.git.head.clone(), text(&app.spec, "/source/path").to_owned()))
+    });
+    wanted.paused || held || broken
+}

@@ -1,0 +1,73 @@
+//! The writes that start a sync on behalf of a rollout.
+
+use serde_json::Value;
+
+use super::wanted::APPS;
+use super::{Change, Entry, annotation, is_null, text};
+
+/// Who writes for a rollout.
+const MANAGER: &str = "baton-rollout";
+
+/// One write that starts a sync.
+#[derive(Debug, Clone)]
+pub struct Start<'h> {
+    /// Its place in the history.
+    pub place: usize,
+    /// The write.
+    pub entry: &'h Entry,
+    /// The stamp that came with it; none where there is none that can be read.
+    pub stamp: Option<Stamp<'h>>,
+    /// The revision it syncs.
+    pub revision: &'h str,
+}
+
+/// `baton.dev/pin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp<'h> {
+    /// UID of the set.
+    pub set: &'h str,
+    /// Number of the run.
+    pub run: u64,
+    /// Number of the write to this Application.
+    pub n: u64,
+}
+
+/// The writes that start a sync on behalf of a rollout, in order.
+pub fn starts(entries: &[Entry]) -> Vec<Start<'_>> {
+    let mut before: std::collections::BTreeMap<&str, &Value> = std::collections::BTreeMap::new();
+    let mut found = Vec::new();
+    for (place, entry) in entries.iter().enumerate() {
+        if &*entry.cluster != "control" || &*entry.resource != APPS {
+            continue;
+        }
+        let previous = before.insert(&entry.name, &entry.object).map(|object| &object["operation"]);
+        let operation = &entry.object["operation"];
+        if entry.change == Change::Deleted || operation.is_null() || previous == Some(operation) {
+            continue;
+        }
+        if is_ours(&entry.object) && !operation["sync"].is_null() {
+            let stamp = Stamp::read(annotation(&entry.object, "baton.dev/pin"));
+            found.push(Start { place, entry, stamp, revision: text(operation, "/sync/revision") });
+        }
+    }
+    found
+}
+
+/// Whether the rollout owns the operation, by the record of owners or by what the operation says of itself.
+fn is_ours(app: &Value) -> bool {
+    let managers = app.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let owns = |entry: &Value| text(entry, "/manager") == MANAGER && !is_null(entry, "/fieldsV1/f:operation");
+    let info = app.pointer("/operation/info").and_then(Value::as_array);
+    managers.into_iter().flatten().any(owns)
+        || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
+}
+
+impl<'h> Stamp<'h> {
+    /// Reads a stamp.
+    pub fn read(text: &'h str) -> Option<Stamp<'h>> {
+        let mut parts = text.split('/');
+        let (set, run, n, pin) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let stamp = Stamp { set, run: run.parse().ok()?, n: n.parse().ok()? };
+        (parts.next().is_none() && !set.is_empty() && !pin.is_empty()).then_some(stamp)
+    }
+}

@@ -1,0 +1,193 @@
+//! What each version of the set asks for: its Applications, their steps and the order of their deletion.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::history::History;
+use super::{Case, Change, is_null, text};
+
+/// Resource name of ApplicationSets.
+pub(super) const SETS: &str = "applicationsets.argoproj.io";
+/// Resource name of Applications.
+pub(super) const APPS: &str = "applications.argoproj.io";
+
+/// Every version of the set that differs in what it asks for.
+pub(super) struct Sets<'h> {
+    versions: Vec<Wanted<'h>>,
+    /// When it was gone.
+    pub(super) gone: Option<Timestamp>,
+}
+
+/// What one version asks for, and while it was in force.
+pub(super) struct Wanted<'h> {
+    pub(super) place: usize,
+    /// When the next came.
+    until: Timestamp,
+    pub(super) set: &'h Value,
+    pub(super) steps: Vec<Step<'h>>,
+    pub(super) deletion: Deletion<'h>,
+    pub(super) apps: BTreeMap<String, App>,
+    pub(super) terminating: bool,
+    pub(super) paused: bool,
+}
+
+/// One Application as it is wanted.
+pub(super) struct App {
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) spec: Value,
+}
+
+/// One step.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'h>(&'h Value);
+
+/// The order of deletion.
+pub(super) enum Deletion<'h> {
+    /// In no order.
+    AllAtOnce,
+    /// By these steps, in this order.
+    Steps(Vec<Step<'h>>),
+    /// In an order that cannot be known: nothing may be deleted.
+    Invalid,
+}
+
+impl<'h> Sets<'h> {
+    pub(super) fn read(case: &Case<'h>, history: &History<'h>) -> Sets<'h> {
+        let mut versions: Vec<Wanted<'h>> = Vec::new();
+        let mut gone = None;
+        for write in history.writes("control", SETS, case.set, usize::MAX) {
+            let entry = write.entry;
+            if entry.change == Change::Deleted {
+                gone = Some(entry.at);
+            }
+            let terminating =
+                entry.change == Change::Deleted || !is_null(&entry.object, "/metadata/deletionTimestamp");
+            if let Some(last) = versions.last_mut() {
+                if last.set["spec"] == entry.object["spec"]
+                    && last.terminating == terminating
+                    && last.paused == is_paused(&entry.object)
+                {
+                    continue;
+                }
+                last.until = entry.at;
+            }
+            versions.push(Wanted::read(write.place, &entry.object, terminating));
+        }
+        Sets { versions, gone }
+    }
+
+    /// The versions a controller may have gone by at a place, newest first.
+    pub(super) fn in_force(&self, place: usize, from: Timestamp) -> impl Iterator<Item = &Wanted<'h>> {
+        let before = self.versions.iter().rev().filter(move |wanted| wanted.place < place);
+        before.take_while(move |wanted| wanted.until >= from)
+    }
+
+    pub(super) fn last(&self) -> Option<&Wanted<'h>> {
+        self.versions.last()
+    }
+}
+
+fn is_paused(set: &Value) -> bool {
+    super::annotation(set, "baton.dev/paused") == "true"
+}
+
+impl<'h> Wanted<'h> {
+    fn read(place: usize, set: &'h Value, terminating: bool) -> Wanted<'h> {
+        let strategy = &set["spec"]["strategy"];
+        let rolling = text(strategy, "/type") == "RollingSync";
+        let steps = |pointer: &str| -> Vec<Step<'h>> {
+            strategy.pointer(pointer).and_then(Value::as_array).into_iter().flatten().map(Step).collect()
+        };
+        let rollout = if rolling { steps("/rollingSync/steps") } else { Vec::new() };
+        let order = text(strategy, "/deletionOrder").to_ascii_lowercase();
+        let deletion = match order.as_str() {
+            "" | "allatonce" => Deletion::AllAtOnce,
+            "reverse" if !rollout.is_empty() => Deletion::Steps(rollout.iter().rev().copied().collect()),
+            "custom" if !steps("/deletionSync/steps").is_empty() => {
+                Deletion::Steps(steps("/deletionSync/steps"))
+            }
+            _ => Deletion::Invalid,
+        };
+        Wanted {
+            place,
+            until: Timestamp::MAX,
+            set,
+            steps: rollout,
+            deletion,
+            apps: apps(set),
+            terminating,
+            paused: is_paused(set),
+        }
+    }
+
+    /// The step of an Application, counted from 0.
+    pub(super) fn step(&self, app: &str) -> Option<usize> {
+        place(&self.steps, &self.apps.get(app)?.labels)
+    }
+
+    /// The Applications of a step.
+    pub(super) fn members(&self, step: usize) -> impl Iterator<Item = &str> {
+        self.apps.keys().map(String::as_str).filter(move |name| self.step(name) == Some(step))
+    }
+}
+
+/// The first step that holds something with these labels.
+pub(super) fn place(steps: &[Step<'_>], labels: &BTreeMap<String, String>) -> Option<usize> {
+    steps.iter().position(|step| step.holds(labels))
+}
+
+impl Step<'_> {
+    fn holds(self, labels: &BTreeMap<String, String>) -> bool {
+        let mut expressions = self.0["matchExpressions"].as_array().into_iter().flatten();
+        expressions.all(|expression| {
+            let value = labels.get(text(expression, "/key"));
+            let values = expression["values"].as_array();
+            let listed =
+                value.is_some_and(|value| values.is_some_and(|all| all.contains(&value.as_str().into())));
+            match text(expression, "/operator") {
+                "In" => listed,
+                "NotIn" => !listed,
+                _ => value.is_none(),
+            }
+        })
+    }
+
+    /// How many of `total` may be under way at once; none is all.
+    pub(super) fn limit(self, total: usize) -> Option<usize> {
+        match &self.0["maxUpdate"] {
+            Value::Null => None,
+            Value::Number(number) => Some(number.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
+            other => {
+                let percent: usize =
+                    other.as_str().and_then(|text| text.strip_suffix('%')?.parse().ok()).unwrap_or(100);
+                Some(if percent == 0 { 0 } else { (percent * total / 100).max(1) })
+            }
+        }
+    }
+}
+
+/// The Applications a set's list asks for, by substitution of `{{name}}` and the like.
+fn apps(set: &Value) -> BTreeMap<String, App> {
+    let template = set["spec"]["template"].to_string();
+    let generators = set["spec"]["generators"].as_array().into_iter().flatten();
+    let elements =
+        generators.flat_map(|generator| generator["list"]["elements"].as_array().into_iter().flatten());
+    let app = |element: &Value| {
+        let mut filled = template.clone();
+        for (key, value) in element.as_object().into_iter().flatten() {
+            filled = filled.replace(&format!("{{{{{key}}}}}"), value.as_str().unwrap_or_default());
+        }
+        let filled: Value = serde_json::from_str(&filled).unwrap_or(Value::Null);
+        let labels = labels(&filled);
+        (text(&filled, "/metadata/name").to_owned(), App { labels, spec: filled["spec"].clone() })
+    };
+    elements.map(app).collect()
+}
+
+/// The labels of an object.
+pub(super) fn labels(object: &Value) -> BTreeMap<String, String> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}

@@ -1,0 +1,17 @@
+//! The real controllers in a made-up world: virtual time, faults, and a judge of the history.
+//!
+//! Everything that happens in a world is drawn from its seed, so that a seed that fails can be run again. See
+//! [`run::seed`].
+
+pub mod checker;
+pub mod dice;
+mod fleet;
+mod journal;
+mod people;
+mod repository;
+pub mod run;
+mod scenario;
+mod sequencer;
+mod timeline;
+mod wire;
+mod world;

@@ -1,0 +1,290 @@
+//! A control plane, member clusters, a repository and both controllers, in virtual time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_apiserver::store;
+use baton_apiserver::{Cluster, Options, WorkloadSettings};
+use baton_clusters::{ClusterAccess, Connect};
+use baton_controllers::{ApplicationController, ApplicationSettings, Clock, Controller, Settings};
+use baton_generators::Generators;
+use baton_manifests::Manifests;
+use baton_scm::Hosts;
+use baton_source::Repositories;
+use kube::Client;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
+use crate::journal::Journal;
+use crate::repository::{Repository, URL};
+use crate::scenario::{Process, Scenario};
+use crate::sequencer::Sequencer;
+use crate::wire::{Air, Life, Wire};
+
+/// When every world begins.
+const EPOCH: &str = "2026-01-01T00:00:00Z";
+/// Name of the control plane in a history.
+pub(crate) const CONTROL: &str = "control";
+/// Kinds the Application controller looks at: fewer watches, faster worlds.
+const INCLUSIONS: &str = r#"
+- apiGroups: [""]
+  kinds: [ConfigMap, Pod, Namespace]
+- apiGroups: [apps]
+  kinds: [Deployment, ReplicaSet]
+"#;
+
+/// A world that runs.
+pub(crate) struct World {
+    pub(crate) control: Cluster,
+    pub(crate) members: BTreeMap<&'static str, Cluster>,
+    pub(crate) repository: Arc<Repository>,
+    pub(crate) journal: Journal,
+    pub(crate) air: Arc<Air>,
+    /// Controllers that ended by themselves, which none may.
+    pub(crate) ended: Arc<Mutex<Vec<String>>>,
+    _tasks: JoinSet<()>,
+}
+
+/// What a controller is made of.
+#[derive(Clone)]
+struct Parts {
+    seed: u64,
+    control: Cluster,
+    members: BTreeMap<&'static str, Cluster>,
+    repository: PathBuf,
+    air: Arc<Air>,
+    clock: Clock,
+    ended: Arc<Mutex<Vec<String>>>,
+}
+
+/// Connects to members by the names in their URLs.
+struct InProcess(BTreeMap<String, Wire>);
+
+impl Connect for InProcess {
+    fn connect(&self, cluster: &ClusterAccess) -> Result<Client, String> {
+        let wire = self.0.get(&*cluster.server).ok_or_else(|| format!("no route to {}", cluster.server))?;
+        Ok(Client::new(wire.clone(), "default"))
+    }
+}
+
+impl World {
+    /// The world of a scenario before anything happens in it. Call it inside a runtime whose clock is paused.
+    ///
+    /// # Panics
+    /// If the machine gives no temporary directory or runs no git.
+    pub(crate) async fn new(scenario: &Scenario) -> World {
+        let commits: Vec<_> = scenario.commits.iter().map(files).collect();
+        let repository = Arc::new(Repository::new(&commits).expect("a temporary directory, and git in PATH"));
+        let control = control(scenario).await;
+        let mut members = BTreeMap::new();
+        for (number, name) in scenario.members.iter().enumerate() {
+            members.insert(*name, member(scenario.seed + 1 + number as u64).await);
+        }
+        let clusters = members.iter().map(|(name, cluster)| (Arc::from(*name), cluster.clone()));
+        let journal = Journal::of(clusters.chain([(CONTROL.into(), control.clone())]).collect());
+        let sequencer = Sequencer::default();
+        let air = Air::new(scenario.seed, sequencer.clone(), scenario.lag);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(sequencer.run());
+        let ended = Arc::default();
+        let parts = Parts {
+            seed: scenario.seed,
+            control: control.clone(),
+            members: members.clone(),
+            repository: repository.path().to_owned(),
+            air: air.clone(),
+            clock: Clock::starting_at(epoch()),
+            ended: Arc::clone(&ended),
+        };
+        for process in [Process::Sets, Process::Applications] {
+            let dooms = scenario.dooms.get(&process).cloned().unwrap_or_default();
+            tasks.spawn(lives(process, dooms, parts.clone()));
+        }
+        World { control, members, repository, journal, air, ended, _tasks: tasks }
+    }
+
+    /// The objects of a kind in a cluster, by name.
+    pub(crate) fn objects(cluster: &Cluster, resource: &str) -> BTreeMap<String, Value> {
+        let Ok(listing) = cluster.store().list(resource, None, store::Page::default()) else {
+            return BTreeMap::new();
+        };
+        let read = |record: &Arc<store::Record>| {
+            let object = serde_json::from_slice(&record.json()).unwrap_or(Value::Null);
+            (record.key.name.to_string(), object)
+        };
+        listing.records.iter().map(read).collect()
+    }
+}
+
+fn epoch() -> jiff::Timestamp {
+    EPOCH.parse().expect("a date that is written here")
+}
+
+/// Runs a controller from crash to crash.
+async fn lives(process: Process, dooms: Vec<(crate::wire::Doom, Duration)>, parts: Parts) {
+    let mut dooms = dooms.into_iter();
+    for number in 0.. {
+        let doom = dooms.next();
+        let life = Life::new(format!("{process:?} {number}"), doom.map(|(doom, _)| doom));
+        let mut tasks = JoinSet::new();
+        match process {
+            Process::Sets => tasks.spawn(run_sets(parts.clone(), life.clone())),
+            Process::Applications => tasks.spawn(run_applications(parts.clone(), life.clone())),
+        };
+        tokio::select! {
+            biased;
+            () = life.struck() => {}
+            ended = tasks.join_next() => {
+                let how = match ended {
+                    Some(Ok(how)) => how,
+                    Some(Err(error)) => error.to_string(),
+                    None => "nothing ran".to_owned(),
+                };
+                parts.ended.lock().push(format!("{process:?}: {how}"));
+                life.end();
+                return;
+            }
+        }
+        tasks.abort_all();
+        while tasks.join_next().await.is_some() {}
+        tokio::time::sleep(doom.map_or(Duration::ZERO, |(_, pause)| pause)).await;
+    }
+}
+
+async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
+    let client = Client::new(Wire::new(&parts.control, CONTROL, &life, &parts.air), NAMESPACE);
+    let settings = Settings {
+        clock: parts.clock.clone(),
+        seed: parts.seed,
+        progressive_syncs: true,
+        ..Settings::new(NAMESPACE)
+    };
+    let Ok(hosts) = Hosts::new(baton_scm::Settings::default()) else { return "no hosts".to_owned() };
+    let generating =
+        baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
+    let generators = Generators::new(parts.repositories(), hosts, generating);
+    match Controller::new(client, settings, generators) {
+        Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
+        Err(error) => error.to_string(),
+    }
+}
+
+async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
+    let client = Client::new(Wire::new(&parts.control, CONTROL, &life, &parts.air), NAMESPACE);
+    let settings = ApplicationSettings {
+        clock: parts.clock.clone(),
+        seed: parts.seed,
+        ..ApplicationSettings::new(NAMESPACE)
+    };
+    let manifests = Manifests::new(parts.repositories(), baton_manifests::Settings::default());
+    let wire = |(name, cluster): (&&'static str, &Cluster)| {
+        (server(name), Wire::new(cluster, name, &life, &parts.air))
+    };
+    let connect = Arc::new(InProcess(parts.members.iter().map(wire).collect()));
+    match ApplicationController::new(client, settings, manifests, connect) {
+        Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
+        Err(error) => error.to_string(),
+    }
+}
+
+impl Parts {
+    fn repositories(&self) -> Repositories {
+        Repositories::new(baton_source::Settings {
+            local: BTreeMap::from([(URL.to_owned(), self.repository.clone())]),
+            cache_dir: self.repository.join("cache"),
+            ..baton_source::Settings::default()
+        })
+    }
+}
+
+async fn control(scenario: &Scenario) -> Cluster {
+    let cluster = cluster(scenario.seed, None);
+    let mut found = definitions();
+    found.push(namespace(NAMESPACE));
+    found.push(json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": "default", "namespace": NAMESPACE},
+        "spec": {
+            "sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+        },
+    }));
+    found.push(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "argocd-cm", "namespace": NAMESPACE, "labels": {"app.kubernetes.io/part-of": "argocd"},
+        },
+        "data": {
+            "timeout.reconciliation": "60s", "timeout.reconciliation.jitter": "10s",
+            "resource.inclusions": INCLUSIONS,
+        },
+    }));
+    found.extend(scenario.members.iter().map(|name| cluster_secret(name)));
+    for object in found {
+        cluster.apply("person", &object).await.expect("an object that is written here");
+    }
+    cluster
+}
+
+async fn member(seed: u64) -> Cluster {
+    let cluster = cluster(seed, Some(WorkloadSettings::default()));
+    let namespace = namespace(TARGET_NAMESPACE);
+    cluster.apply("person", &namespace).await.expect("an object that is written here");
+    cluster
+}
+
+fn cluster(seed: u64, workloads: Option<WorkloadSettings>) -> Cluster {
+    let clock = baton_apiserver::Clock::starting_at(epoch());
+    let nodes = usize::from(workloads.is_some());
+    let store = store::Options::unlimited();
+    Cluster::memory(Options { store, clock, seed: Some(seed), workloads, nodes })
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+/// The kinds without their schemas, whose reading would take most of a world's time.
+fn definitions() -> Vec<Value> {
+    let kinds = [
+        ("applications", "Application"),
+        ("applicationsets", "ApplicationSet"),
+        ("appprojects", "AppProject"),
+    ];
+    let definition = |(plural, kind): (&str, &str)| {
+        let mut version = json!({
+            "name": "v1alpha1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        });
+        if kind == "ApplicationSet" {
+            version["subresources"] = json!({"status": {}});
+        }
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.argoproj.io")},
+            "spec": {
+                "group": "argoproj.io", "scope": "Namespaced", "versions": [version],
+                "names": {
+                    "plural": plural, "singular": kind.to_lowercase(), "kind": kind,
+                    "listKind": format!("{kind}List"),
+                },
+            },
+        })
+    };
+    kinds.into_iter().map(definition).collect()
+}
+
+fn cluster_secret(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {
+            "name": format!("cluster-{name}"), "namespace": NAMESPACE,
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+        },
+        "stringData": {"name": name, "server": server(name), "config": "{}"},
+    })
+}
