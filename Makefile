@@ -25,6 +25,7 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 	$(CARGO) bench --locked -p baton --bench api -- --bench
 	$(CARGO) bench --locked -p baton-render --bench render -- --bench
 	$(CARGO) bench --locked -p baton-template --bench execute -- --bench
+	$(CARGO) bench --locked -p baton-rollout --bench machine -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench
 
