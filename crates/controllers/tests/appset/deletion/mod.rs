@@ -4,6 +4,7 @@ mod cascade;
 mod fuse;
 mod guard;
 mod invalid;
+mod mishaps;
 mod order;
 mod stuck;
 
@@ -148,11 +149,17 @@ impl Scene {
     /// # Panics
     /// If one began while another with a lower place was there (I3).
     fn went_in_order(&self, place: impl Fn(&Value) -> usize) -> Vec<String> {
+        self.went_in_order_since(0, place)
+    }
+
+    /// The same for a part of the history, at whose beginning there was no Application.
+    fn went_in_order_since(&self, revision: u64, place: impl Fn(&Value) -> usize) -> Vec<String> {
         let mut there: BTreeMap<String, Value> = BTreeMap::new();
         let mut going: BTreeSet<String> = BTreeSet::new();
         let mut began = Vec::new();
-        let history = self.cluster.store().history(0);
-        for event in history.iter().filter(|event| &*event.record.key.resource == APPLICATIONS) {
+        let history = self.cluster.store().history(revision);
+        let new = history.iter().filter(|event| event.revision > revision);
+        for event in new.filter(|event| &*event.record.key.resource == APPLICATIONS) {
             let name = event.record.key.name.to_string();
             let object: Value = serde_json::from_slice(&event.record.json()).expect("JSON");
             let marked = object.pointer("/metadata/deletionTimestamp").is_some();
