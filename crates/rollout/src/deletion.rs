@@ -231,6 +231,11 @@ impl Progress {
         let size = apps.iter().filter(|app| Some(app.position) == first).count();
         Progress { open: Some(first.unwrap_or(usize::MAX)), size }
     }
+
+    /// How many Applications the open position held when it was opened.
+    pub fn size(self) -> usize {
+        self.size
+    }
 }
 
 // === impl Wait ===

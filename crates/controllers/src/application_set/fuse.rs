@@ -85,7 +85,7 @@ impl Reconciler {
             return Ok(Outcome::default());
         }
         let report = self
-            .tear_down(executor, &mut memory.teardown, &order, &going, leavers.destinations)
+            .tear_down(executor, &mut memory.teardown, &order, Some(&going), leavers.destinations)
             .await
             .map_err(|error| error.to_string())?;
         for stuck in &report.stuck {

@@ -43,11 +43,10 @@ impl Reconciler {
         memory: &mut Memory,
     ) -> Result<Option<Duration>, PassError> {
         let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
-        let owned = self.known.applications.lock().owned_by(key);
-        let guarded = order::is_guarded(&set) || owned.values().any(|record| record.guarded);
-        if !guarded {
+        let owned = || self.known.applications.lock().owned_by(key);
+        if !order::is_guarded(&set) && !owned().values().any(|record| record.guarded) {
             if !policy.allows_delete() {
-                self.release_all(key, &set, owned.into_keys()).await?;
+                self.release_all(key, &set, owned().into_keys()).await?;
             }
             self.let_set_go(key, &set).await?;
             return Ok(None);
@@ -57,7 +56,16 @@ impl Reconciler {
             // when it is gone.
             return Ok(None);
         }
-        if !policy.allows_delete() || self.cascade(key, &set).await? == Cascade::Orphan {
+        // Whoever changes his mind writes to the set.
+        let version = set.metadata.resource_version.clone();
+        let cascade = match memory.teardown.asked_at == version {
+            true => Cascade::Delete,
+            false => self.cascade(key, &set).await?,
+        };
+        if cascade == Cascade::Delete {
+            memory.teardown.asked_at = version;
+        }
+        if !policy.allows_delete() || cascade == Cascade::Orphan {
             let names = self.members(key, &set).await?;
             self.release_all(key, &set, names.into_iter()).await?;
             return self.finish(key, &set, memory).await;
@@ -132,9 +140,8 @@ impl Reconciler {
         let clusters = self.known.secrets.lock().clusters();
         let destinations = Destinations::new(&clusters, self.known.in_cluster_enabled());
         let executor = self.executor(key, &set, false);
-        let everything = |_: &str| true;
         let report = self
-            .tear_down(&executor, &mut memory.teardown, order, &everything, &destinations)
+            .tear_down(&executor, &mut memory.teardown, order, None, &destinations)
             .await
             .map_err(|error| PassError::Applications(error.to_string()))?;
         if report.done {

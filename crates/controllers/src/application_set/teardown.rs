@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::Reconciler;
 use super::destinations::Destinations;
 use super::execute::{ApplyError, Executor};
-use crate::cache::{ObjectKey, Observed, Record};
+use crate::cache::{Applications, ObjectKey, Observed, Record};
 use crate::rollout::label_value;
 
 /// How many Applications one pass deletes before others have their turn.
@@ -39,9 +39,25 @@ pub(crate) struct Teardown {
     progress: Progress,
     /// Uid and position of every Application that is to go.
     places: BTreeMap<Arc<str>, (Arc<str>, usize)>,
+    left: Option<Left>,
+    /// Version of the set for which it was last asked how it is deleted.
+    pub(crate) asked_at: Option<String>,
     began: Option<Timestamp>,
     /// Applications that were named in an event.
     told: BTreeSet<Arc<str>>,
+}
+
+/// What is left to go. Kept up to date by looking only at those whose turn it is, so that a step of a deletion does not
+/// cost more in a larger set.
+#[derive(Debug, Default)]
+struct Left {
+    /// Names and uids by position; no position is empty.
+    positions: BTreeMap<usize, BTreeMap<Arc<str>, Arc<str>>>,
+    count: usize,
+    /// Those of the first position that are being deleted.
+    under_way: BTreeSet<Arc<str>>,
+    /// What [`Applications::joined`] said when this was made.
+    joined: u64,
 }
 
 /// How far an ordered deletion is.
@@ -58,7 +74,7 @@ pub(crate) struct Report {
 }
 
 impl Reconciler {
-    /// Goes on with the deletion of the set's Applications for which `going` says so.
+    /// Goes on with the deletion of the set's Applications for which `going` says so; without it, of all.
     ///
     /// # Errors
     /// The first Application by name that could not be deleted.
@@ -67,34 +83,50 @@ impl Reconciler {
         executor: &Executor<'_>,
         teardown: &mut Teardown,
         order: &Order,
-        going: &(dyn Fn(&str) -> bool + Sync),
+        going: Option<&(dyn Fn(&str) -> bool + Sync)>,
         destinations: &Destinations,
     ) -> Result<Report, ApplyError> {
         let now = self.settings.clock.now_in_seconds();
         teardown.begin(order, now);
+        if going.is_some() {
+            // Who is to go may be others than before.
+            teardown.left = None;
+        }
+        let going = going.unwrap_or(&|_| true);
+        let mut step = 0;
         for _ in 0..BURST {
-            let owned = self.known.applications.lock().owned_by(executor.set);
-            let doomed = teardown.doomed(&owned, going);
-            let decision = match &doomed {
-                Some(doomed) => deletion::decide(order, teardown.progress, doomed, now),
-                None => Decision { read: true, ..Decision::default() },
+            let mut decision = {
+                let known = self.known.applications.lock();
+                match teardown.next(order, executor.set, &known, going) {
+                    Some(next) => deletion::decide(order, teardown.progress, &next, now),
+                    None => Decision { read: true, ..Decision::default() },
+                }
             };
             if decision.read {
+                let owned = self.known.applications.lock().owned_by(executor.set);
                 let read = self.read_doomed(executor, order, going).await?;
                 self.forget_gone(executor, &owned, going, &read).await?;
                 teardown.prove(read);
                 continue;
             }
+            decision.remaining = teardown.left.as_ref().map_or(0, |left| left.count);
+            step = decision.step;
             if decision.delete.is_empty() {
                 return self.reported(executor, teardown, decision, now).await;
             }
+            let record = |name: &Arc<str>| {
+                let record = self.known.applications.lock().one_of(executor.set, name)?;
+                Some((name.clone(), record))
+            };
+            let owned: BTreeMap<Arc<str>, Arc<Record>> = decision.delete.iter().filter_map(record).collect();
             let failures = executor.delete(&decision.delete, &owned, destinations).await;
             if let Some((_, error)) = failures.into_iter().next() {
                 return Err(error);
             }
         }
         // The rest has its turn after the other sets.
-        let decision = Decision { wake: Some(now), ..Decision::default() };
+        let remaining = teardown.left.as_ref().map_or(0, |left| left.count);
+        let decision = Decision { step, remaining, wake: Some(now), ..Decision::default() };
         self.reported(executor, teardown, decision, now).await
     }
 
@@ -186,25 +218,28 @@ impl Teardown {
     fn prove(&mut self, read: Vec<Doomed>) {
         self.progress = Progress::proved(&read);
         self.places = read.into_iter().map(|doomed| (doomed.name, (doomed.uid, doomed.position))).collect();
+        self.left = None;
     }
 
-    /// The Applications that are to go as far as they are known; none if the place of one is not.
-    fn doomed(
-        &self,
-        owned: &BTreeMap<Arc<str>, Arc<Record>>,
+    /// Those whose turn it is: under way in the first position, and the next ones. None if the place of one that is to
+    /// go is not known.
+    fn next(
+        &mut self,
+        order: &Order,
+        set: &ObjectKey,
+        known: &Applications,
         going: &(dyn Fn(&str) -> bool + Sync),
     ) -> Option<Vec<Doomed>> {
-        let doomed = owned.iter().filter(|(name, _)| going(name)).map(|(name, record)| {
-            let (uid, position) = self.places.get(name).filter(|(uid, _)| **uid == *record.uid)?;
-            Some(Doomed {
-                name: name.clone(),
-                uid: uid.clone(),
-                position: *position,
-                terminating: record.deleting,
-                held_by: None,
-            })
-        });
-        doomed.collect()
+        let joined = known.joined(set);
+        let left = match self.left.take() {
+            Some(left) if left.joined == joined => left,
+            _ => Left::new(&self.places, known.owned_by(set), joined, going)?,
+        };
+        let left = self.left.insert(left);
+        let size = self.progress.size();
+        Some(
+            left.next(order, size, |name, uid| known.one_of(set, name).filter(|record| *record.uid == **uid)),
+        )
     }
 
     fn report(&mut self, decision: &Decision, now: Timestamp) -> Report {
@@ -251,6 +286,74 @@ impl Teardown {
             done: decision.done,
             wake: decision.wake.and_then(|at| Duration::try_from(at.duration_since(now)).ok()),
             stuck,
+        }
+    }
+}
+
+// === impl Left ===
+
+impl Left {
+    /// Everything that is to go, or none if the place of one is not known.
+    fn new(
+        places: &BTreeMap<Arc<str>, (Arc<str>, usize)>,
+        owned: BTreeMap<Arc<str>, Arc<Record>>,
+        joined: u64,
+        going: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Option<Left> {
+        let mut left = Left { joined, ..Left::default() };
+        let mut deleting = Vec::new();
+        for (name, record) in owned.into_iter().filter(|(name, _)| going(name)) {
+            let (uid, position) = places.get(&name).filter(|(uid, _)| **uid == *record.uid)?;
+            left.positions.entry(*position).or_default().insert(name.clone(), uid.clone());
+            left.count += 1;
+            if record.deleting.is_some() {
+                deleting.push((*position, name));
+            }
+        }
+        let first = left.positions.keys().next().copied();
+        let here = deleting.into_iter().filter(|(position, _)| Some(*position) == first);
+        left.under_way = here.map(|(_, name)| name).collect();
+        Some(left)
+    }
+
+    /// Those of the first position that are under way, and as many more as may be. What is gone is forgotten.
+    fn next(
+        &mut self,
+        order: &Order,
+        size: usize,
+        record: impl Fn(&Arc<str>, &Arc<str>) -> Option<Arc<Record>>,
+    ) -> Vec<Doomed> {
+        loop {
+            let Some(mut first) = self.positions.first_entry() else { return Vec::new() };
+            let position = *first.key();
+            let names = first.get_mut();
+            let most = order.limit(position, size.max(names.len()));
+            let turn = self.under_way.iter().filter_map(|name| names.get_key_value(name));
+            let others = names.iter().filter(|(name, _)| !self.under_way.contains(*name)).take(most);
+            let mut next = Vec::new();
+            let mut gone = Vec::new();
+            for (name, uid) in turn.chain(others) {
+                match record(name, uid) {
+                    None => gone.push(name.clone()),
+                    Some(record) => next.push(Doomed {
+                        name: name.clone(),
+                        uid: uid.clone(),
+                        position,
+                        terminating: record.deleting,
+                        held_by: None,
+                    }),
+                }
+            }
+            self.under_way =
+                next.iter().filter(|one| one.terminating.is_some()).map(|one| one.name.clone()).collect();
+            if gone.is_empty() {
+                return next;
+            }
+            self.count -= gone.len();
+            gone.iter().for_each(|name| drop(names.remove(name)));
+            if names.is_empty() {
+                first.remove();
+            }
         }
     }
 }

@@ -68,12 +68,16 @@ pub(crate) struct Applications {
     list: u32,
     /// What the list under way has shown.
     seen: Option<BTreeSet<ObjectKey>>,
+    /// How often an Application has come to a set.
+    joins: u64,
 }
 
 #[derive(Debug, Default)]
 struct Namespace {
     records: BTreeMap<Arc<str>, Arc<Record>>,
     owned: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// When an Application last came to each set, by [`Applications::joins`].
+    joined: BTreeMap<Arc<str>, u64>,
 }
 
 // === impl Applications ===
@@ -84,6 +88,18 @@ impl Applications {
         let Some(namespace) = self.namespaces.get(&set.namespace) else { return BTreeMap::new() };
         let names = namespace.owned.get(&set.name).into_iter().flatten();
         names.filter_map(|name| Some((name.clone(), namespace.records.get(name)?.clone()))).collect()
+    }
+
+    /// One Application of a set.
+    pub(crate) fn one_of(&self, set: &ObjectKey, name: &str) -> Option<Arc<Record>> {
+        let record = self.namespaces.get(&set.namespace)?.records.get(name)?;
+        (record.owner == set.name).then(|| record.clone())
+    }
+
+    /// Changes whenever an Application comes to a set.
+    pub(crate) fn joined(&self, set: &ObjectKey) -> u64 {
+        let namespace = self.namespaces.get(&set.namespace);
+        namespace.and_then(|namespace| namespace.joined.get(&set.name)).copied().unwrap_or_default()
     }
 
     /// Adds to `hasher` what tells one state of a set's Applications from another.
@@ -227,12 +243,17 @@ impl Applications {
             }
             None => changes.push(ApplicationChange::Added { owner: owner_key.clone() }),
         }
+        let joins = changes.iter().any(|change| matches!(change, ApplicationChange::Added { .. }));
+        self.joins += u64::from(joins);
         let namespace = self.namespaces.entry(key.namespace).or_default();
         // The set's name is held once for all its Applications.
         let shared_owner = namespace.owned.get_key_value(&owner_key.name).map(|(name, _)| name.clone());
         let record = Record { owner: shared_owner.unwrap_or(record.owner), ..record };
         let name = namespace.records.get_key_value(&key.name).map_or(key.name, |(name, _)| name.clone());
         namespace.owned.entry(record.owner.clone()).or_default().insert(name.clone());
+        if joins {
+            namespace.joined.insert(record.owner.clone(), self.joins);
+        }
         namespace.records.insert(name, Arc::new(record));
         changes
     }
@@ -244,6 +265,7 @@ impl Applications {
             names.remove(&key.name);
             if names.is_empty() {
                 namespace.owned.remove(&record.owner);
+                namespace.joined.remove(&record.owner);
             }
         }
         if namespace.records.is_empty() {

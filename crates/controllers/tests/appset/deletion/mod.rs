@@ -6,6 +6,7 @@ mod guard;
 mod invalid;
 mod mishaps;
 mod order;
+mod rolling;
 mod stuck;
 
 use std::collections::{BTreeMap, BTreeSet};
