@@ -84,8 +84,13 @@ impl Machine {
                 case.unfit_at_success = app.success.is_some_and(|(_, unfit)| unfit);
                 judged = case.judge();
                 if kind(&judged) != kind(&app.outcome) {
+                    // Something new begins now. Only where it would be the same wait as before has that wait, by its
+                    // own beginning, come to its end.
                     case.since = now;
-                    judged = case.judge();
+                    let begun = case.judge();
+                    if kind(&begun) != kind(&app.outcome) {
+                        judged = begun;
+                    }
                 }
                 if !live.terminating && !case.is_settled() {
                     self.unsettled.insert(name.clone());

@@ -247,7 +247,8 @@ fn told(blockers: Vec<Blocker>) -> Vec<api::Blocker> {
             message: blocker.message,
             since: blocker.since.map(Time),
             remedy: blocker.remedy.to_owned(),
-            next_check_at: blocker.next_look.map(Time),
+            // A look that moves with every look would have the status written for ever.
+            next_check_at: blocker.next_look.filter(|_| blocker.reason == Reason::Soaking).map(Time),
             count: counts.get(&blocker.reason).copied().unwrap_or(1),
         })
         .collect()
