@@ -91,6 +91,45 @@ pub struct Blocker {
 // === impl Reason ===
 
 impl Reason {
+    const ALL: [Reason; 31] = [
+        Reason::WaitingForStep,
+        Reason::WaitingForSlot,
+        Reason::WaitingForRefresh,
+        Reason::Progressing,
+        Reason::SyncFailed,
+        Reason::Degraded,
+        Reason::Suspended,
+        Reason::Missing,
+        Reason::OutOfSyncAfterSync,
+        Reason::PruneOnly,
+        Reason::Unknown,
+        Reason::InvalidApplication,
+        Reason::ApprovalRequired,
+        Reason::SyncWindow,
+        Reason::Paused,
+        Reason::Aborted,
+        Reason::HoldStep,
+        Reason::SpecRewritten,
+        Reason::RevisionMismatch,
+        Reason::RevisionUnresolved,
+        Reason::OrphanedOperation,
+        Reason::Regressed,
+        Reason::DeletionFuse,
+        Reason::PhaseGate,
+        Reason::NoReport,
+        Reason::Starved,
+        Reason::Soaking,
+        Reason::TooManyFailures,
+        Reason::Leaving,
+        Reason::GeneratorError,
+        Reason::Arming,
+    ];
+
+    /// The reason of this name.
+    pub fn named(name: &str) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+
     /// As it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -167,5 +206,19 @@ impl Reason {
             Reason::GeneratorError => "the error of the ApplicationSet to be mended",
             Reason::Arming => "automatic sync to be off everywhere",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_found_by_its_name() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::named(reason.as_str()), Some(reason));
+            assert!(!reason.remedy().is_empty());
+        }
+        assert_eq!(Reason::named("Nonsense"), None);
     }
 }

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::application_set::{ApplicationSetApplicationStatus, ProgressiveSyncCode};
+use baton_api::application_set::{ApplicationSetApplicationStatus, ConditionStatus, ProgressiveSyncCode};
+use baton_api::conditions::application_set::DELETION_HELD;
 use baton_api::names::baton::PAUSED;
 use baton_api::rollout_status::{
     Blocker, DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus,
@@ -211,10 +212,12 @@ pub enum Outlook {
 pub fn standing(set: &ApplicationSet, head: Option<&Head>, uids: &BTreeMap<String, String>) -> Standing {
     let status = &set.status;
     let mut standing = match &status.rollout {
-        Some(rollout) => told(set, rollout),
-        None => derived(set),
+        // A deletion may be told of where no run is.
+        Some(rollout) if !rollout.state.is_unset() => told(set, rollout),
+        _ => derived(set),
     };
     paused(set, head, &mut standing);
+    held(set, &mut standing);
     standing.deletion = deletion(set);
     let applications: Vec<ApplicationStanding> =
         status.application_status.iter().map(|entry| application(entry, &standing)).collect();
@@ -338,6 +341,20 @@ fn paused(set: &ApplicationSet, head: Option<&Head>, standing: &mut Standing) {
     }
 }
 
+/// A mass deletion that waits for approval, also where there is no order to tell of.
+fn held(set: &ApplicationSet, standing: &mut Standing) {
+    let mut conditions = set.status.conditions.iter();
+    let found = conditions.find(|one| one.kind == DELETION_HELD && one.status == ConditionStatus::True);
+    let fuse = Reason::DeletionFuse;
+    if let Some(condition) = found
+        && !standing.obstacles.iter().any(|obstacle| obstacle.reason == fuse.as_str())
+    {
+        let since = time(condition.last_transition_time.as_ref());
+        let obstacle = Obstacle::new(fuse, String::new(), condition.message.clone());
+        standing.obstacles.push(Obstacle { since, ..obstacle });
+    }
+}
+
 fn deletion(set: &ApplicationSet) -> Option<DeletionStanding> {
     let going = set.metadata.deletion_timestamp.as_ref();
     let status = set.status.rollout.as_ref().and_then(|rollout| rollout.deletion.as_ref());
@@ -386,6 +403,11 @@ fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Appli
 fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle {
     let own = || entry.application.clone();
     let number = step_of(entry);
+    // Our own controller says it in the message.
+    let said = entry.message.split_once(": ").and_then(|(word, rest)| Some((Reason::named(word)?, rest)));
+    if let Some((reason, rest)) = said {
+        return Obstacle::new(reason, own(), rest.to_owned());
+    }
     let Some(step) = run.steps.iter().find(|step| step.step == number && number > 0) else {
         let message = "no step holds it: only a person syncs it".to_owned();
         return Obstacle::new(Reason::HoldStep, own(), message);
@@ -523,19 +545,31 @@ impl Standing {
     pub fn outlook(&self) -> Outlook {
         let is = |state: RolloutState| self.state == state.as_str();
         let person = self.first.as_ref().is_some_and(Obstacle::waits_for_person);
-        if self.outdated && !is(RolloutState::Paused) {
-            Outlook::Underway
+        let fuse = self.is_held_by_fuse();
+        if self.outdated {
+            if is(RolloutState::Paused) { Outlook::WaitsForPerson } else { Outlook::Underway }
         } else if self.deletion.is_some() {
             if person { Outlook::WaitsForPerson } else { Outlook::Underway }
         } else if is(RolloutState::Failed) || is(RolloutState::Aborted) {
             Outlook::Failed
-        } else if is(RolloutState::Paused) || (person && !is(RolloutState::Complete)) {
+        } else if fuse {
             Outlook::WaitsForPerson
-        } else if is(RolloutState::Complete) || is(RolloutState::Idle) {
+        } else if is(RolloutState::Complete) || is(RolloutState::Idle) || self.finished_at.is_some() {
             Outlook::Done
+        } else if is(RolloutState::Paused) || person {
+            Outlook::WaitsForPerson
         } else {
             Outlook::Underway
         }
+    }
+
+    /// Whether Applications are being deleted, or would be if somebody approved it.
+    pub fn deletes(&self) -> bool {
+        self.deletion.is_some() || self.is_held_by_fuse()
+    }
+
+    fn is_held_by_fuse(&self) -> bool {
+        self.obstacles.iter().any(|obstacle| obstacle.reason == Reason::DeletionFuse.as_str())
     }
 
     /// How many Applications of steps are done, of how many.

@@ -68,6 +68,24 @@ fn without_a_view_of_the_run_the_steps_are_told_from_the_applications() {
 }
 
 #[test]
+fn a_reason_in_a_message_is_the_reason() {
+    let mut waiting = entry("p1", "2", "Progressing");
+    waiting["message"] = json!("ApprovalRequired: waiting for pruning confirmation: v1/Secret");
+    let standing = told(&set(json!({}), json!({"applicationStatus": [waiting]})));
+    let first = standing.first.as_ref().expect("it waits");
+    assert_eq!(
+        (first.reason.as_str(), first.object.as_str(), first.message.as_str(), first.unblocks.as_str()),
+        (
+            "ApprovalRequired",
+            "p1",
+            "waiting for pruning confirmation: v1/Secret",
+            "`baton app confirm-deletion`"
+        )
+    );
+    assert_eq!(standing.outlook(), Outlook::WaitsForPerson);
+}
+
+#[test]
 fn who_waits_for_a_step_is_told_which_and_how_far_it_is() {
     let status = json!({"applicationStatus": [
         entry("d1", "1", "Progressing"), entry("d2", "1", "Healthy"), entry("p1", "2", "Waiting"),
@@ -143,6 +161,21 @@ fn a_deletion_is_told_though_no_status_tells_of_it() {
     }}});
     let standing = told(&set(json!({}), status));
     assert_eq!(standing.first.as_ref().map(|first| first.reason.as_str()), Some("DeletionFuse"));
+    assert_eq!(standing.outlook(), Outlook::WaitsForPerson);
+}
+
+#[test]
+fn a_held_deletion_is_told_where_no_rollout_is() {
+    let condition = json!({
+        "type": "DeletionHeld", "status": "True", "reason": "x", "message": "6 of 8 would go",
+        "lastTransitionTime": "2026-11-15T12:00:00Z",
+    });
+    let mut held = set(json!({}), json!({ "conditions": [condition] }));
+    held.spec.strategy = None;
+    let standing = told(&held);
+    let first = standing.first.as_ref().expect("it waits");
+    assert_eq!((first.reason.as_str(), first.message.as_str()), ("DeletionFuse", "6 of 8 would go"));
+    assert!(first.since.is_some());
     assert_eq!(standing.outlook(), Outlook::WaitsForPerson);
 }
 

@@ -195,7 +195,7 @@ impl Skip {
 
 /// # Errors
 /// The set does not go step by step.
-pub(super) fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
+fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
     match rolling_steps(set.spec.strategy.as_ref()) {
         Some(_) => Ok(()),
         None => Err(Failure::failed(format!(
@@ -203,6 +203,12 @@ pub(super) fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
             set.metadata.name.as_deref().unwrap_or_default()
         ))),
     }
+}
+
+/// # Errors
+/// The set neither goes step by step nor deletes anything.
+pub(super) fn has_something_to_tell(set: &ApplicationSet, standing: &Standing) -> Result<(), Failure> {
+    if standing.deletes() { Ok(()) } else { rolls(set) }
 }
 
 /// A text that was never there before.

@@ -33,12 +33,11 @@ pub(super) fn text(set: &Value, now: Timestamp, screen: &Screen) -> Result<Strin
         out.push_str(&screen.labelled(&format!("{label}:"), &value, Tone::Plain, COLUMN));
     }
     let rolls = rolling_steps(typed.spec.strategy.as_ref()).is_some();
-    let standing = (rolls || typed.metadata.deletion_timestamp.is_some())
-        .then(|| explain::standing(&typed, None, &BTreeMap::new()));
-    if let Some(standing) = &standing {
-        out.push_str(&rollout(standing, now, screen));
+    let standing = explain::standing(&typed, None, &BTreeMap::new());
+    if rolls || standing.deletes() {
+        out.push_str(&rollout(&standing, now, screen));
     }
-    let applications = applications(set, standing.as_ref().filter(|_| rolls), screen);
+    let applications = applications(set, Some(&standing).filter(|_| rolls), screen);
     if !applications.is_empty() {
         out.push('\n');
         out.push_str(&applications);

@@ -52,15 +52,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let client = arguments.connection.client().await?;
     let namespace = &arguments.connection.namespace;
     let set = owned::set(&client, namespace, &arguments.set).await?;
-    if set.metadata.deletion_timestamp.is_none() {
-        control::rolls(&set)?;
-    }
     let head = owned::head(&client, namespace, &arguments.set).await;
     let uids = match (&arguments.application, &head) {
         (Some(_), Some(_)) => owned::uids(&owned::applications(&client, &set).await?),
         _ => BTreeMap::new(),
     };
     let standing = explain::standing(&set, head.as_ref(), &uids);
+    control::has_something_to_tell(&set, &standing)?;
     let (now, screen) = (Timestamp::now(), Screen::of_stdout());
     let name = format!("{namespace}/{}", arguments.set);
     match &arguments.application {

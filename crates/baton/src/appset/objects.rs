@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use baton_api::ApplicationSet;
+use baton_api::conditions::application_set::DELETION_HELD;
 use clap::Args;
 use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject};
@@ -298,6 +299,7 @@ pub(super) fn standing(set: &Value) -> (String, String) {
     };
     let first = holds("ErrorOccurred", "True")
         .or_else(|| holds("InvalidRolloutConfig", "True"))
+        .or_else(|| holds(DELETION_HELD, "True"))
         .or_else(|| holds("RolloutProgressing", "True"))
         .or_else(|| holds("ResourcesUpToDate", "True"));
     match first {

@@ -41,7 +41,12 @@ pub(super) fn summary(standing: &Standing, now: Timestamp, screen: &Screen) -> S
     if standing.outdated {
         words.push("the set has changed since".to_owned());
     }
-    let mut out = screen.labelled("Rollout:", &words.join(", "), state_tone(&standing.state), COLUMN);
+    let mut out = String::new();
+    // A set without steps may still delete.
+    if steps > 0 || standing.run > 0 {
+        let tone = state_tone(&standing.state);
+        out.push_str(&screen.labelled("Rollout:", &words.join(", "), tone, COLUMN));
+    }
     if let Some(deletion) = &standing.deletion {
         out.push_str(&screen.labelled("Deletion:", &deletion_words(deletion, now), Tone::Bad, COLUMN));
     }

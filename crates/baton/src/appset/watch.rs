@@ -39,9 +39,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let client = connection.client().await?;
     let set = owned::set(&client, &connection.namespace, name).await?;
-    if set.metadata.deletion_timestamp.is_none() {
-        control::rolls(&set)?;
-    }
+    control::has_something_to_tell(&set, &explain::standing(&set, None, &BTreeMap::new()))?;
     let api: Api<ApplicationSet> = Api::namespaced(client, &connection.namespace);
     let mut seen = pin!(watch_object(api, name).default_backoff());
     let mut shutdown = Shutdown::listen();
