@@ -54,6 +54,7 @@ fn rollout(apps: usize, steps: usize, limit: &serde_json::Value) {
     };
     let wanted = Wanted {
         set: "3f6c0a0e-8a7e-4b0e-9d43-4f0f6b8f3a11".into(),
+        generation: 1,
         steps: Steps::read(&plan).0,
         members: (0..apps).map(|number| (name(number), member(number))).collect(),
         frozen: None,

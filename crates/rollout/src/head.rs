@@ -42,6 +42,9 @@ pub struct Run {
     pub seq: u64,
     /// Of the steps it follows.
     pub strategy: Fingerprint,
+    /// Generation of the set it was begun for.
+    #[serde(default)]
+    pub generation: i64,
     /// How many steps are open.
     pub open: usize,
     /// Version of the consistent list it began with.

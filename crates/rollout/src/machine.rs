@@ -49,6 +49,8 @@ const STARVED: u64 = 5;
 pub struct Wanted {
     /// UID of the set.
     pub set: Arc<str>,
+    /// Generation of the set that this is of: a run for a newer one is not given up for it.
+    pub generation: i64,
     /// The steps.
     pub steps: Steps,
     /// The Applications by name.
@@ -284,10 +286,7 @@ impl Machine {
                 self.resolutions.insert(key.clone(), Resolving::default());
             }
         }
-        self.disputed.retain(|key| self.resolutions.contains_key(key));
-        self.unknown = self.resolutions.values().filter(|resolving| resolving.known.is_none()).count();
-        self.polls =
-            self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
+        self.schedule();
         if self.wanted.as_ref().map(|before| &before.steps) != Some(&wanted.steps) {
             self.tally = Tally::new(wanted.steps.len());
             self.apps.values_mut().for_each(|app| app.share = None);
@@ -422,8 +421,7 @@ impl Machine {
     /// Somebody says that revisions may be others by now: they are resolved anew.
     pub fn doubt_revisions(&mut self) {
         self.resolutions.values_mut().for_each(|resolving| resolving.doubted = true);
-        self.polls =
-            self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
+        self.schedule();
     }
 
     /// A consistent list shows these Applications and no others.
@@ -465,6 +463,17 @@ impl Machine {
         self.head = head.unwrap_or_default();
         self.list = None;
         self.apps.values_mut().for_each(|app| app.in_flight = None);
+        // Whoever changed it may have seen newer revisions than we: what is known here is not held against the run
+        // before it was asked for anew.
+        for (key, resolving) in &mut self.resolutions {
+            if let Some(theirs) = self.head.revisions.get(key)
+                && resolving.known.as_ref() != Some(theirs)
+            {
+                resolving.known = Some(theirs.clone());
+                resolving.doubted = true;
+            }
+        }
+        self.schedule();
         self.look_anew();
     }
 
@@ -489,7 +498,7 @@ impl Machine {
             self.unrest(now);
         }
         let paused = wanted.control.paused || self.head.run.paused;
-        let stopped = paused || superseded || self.head.run.aborted;
+        let stopped = paused || superseded || self.head.run.aborted || self.is_outdated(wanted);
         // What was intended and has not landed is settled before anything else: made where the run goes on, and made
         // impossible where it does not.
         let settling = self.fences(stopped);
@@ -534,6 +543,14 @@ impl Machine {
             self.finish(wanted, &mut change, now);
         }
         Decision { change: Some(change).filter(|change| *change != Change::default()), ..Decision::default() }
+    }
+
+    /// Notes anew which revisions are not known, and when each is to be resolved.
+    fn schedule(&mut self) {
+        self.disputed.retain(|key| self.resolutions.contains_key(key));
+        self.unknown = self.resolutions.values().filter(|resolving| resolving.known.is_none()).count();
+        self.polls =
+            self.resolutions.iter().map(|(key, resolving)| (resolving.next(), key.clone())).collect();
     }
 
     /// Everything may mean something else now.
@@ -596,7 +613,13 @@ impl Machine {
     /// Whether the run is not what is wanted, and a newer one is to begin.
     fn is_superseded(&mut self, wanted: &Wanted) -> bool {
         let run = &self.head.run;
-        if run.seq == 0 || *run.set != *wanted.set || run.strategy != wanted.steps.hash {
+        if run.seq == 0 || *run.set != *wanted.set {
+            return true;
+        }
+        if self.is_outdated(wanted) {
+            return false;
+        }
+        if run.strategy != wanted.steps.hash {
             return true;
         }
         let difference = match self.difference {
@@ -606,6 +629,11 @@ impl Machine {
         self.difference = Some(difference);
         let finishes = wanted.control.finish && self.head.run.finished.is_none() && !self.head.run.aborted;
         difference.content || (difference.revision && !finishes)
+    }
+
+    /// Whether the set is known here as it was before the run: another leader has seen more.
+    fn is_outdated(&self, wanted: &Wanted) -> bool {
+        *self.head.run.set == *wanted.set && wanted.generation < self.head.run.generation
     }
 
     fn differ(&self) -> Difference {

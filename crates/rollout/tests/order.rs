@@ -213,6 +213,7 @@ impl World {
         };
         Wanted {
             set: SET.into(),
+            generation: self.template as i64,
             steps: Steps::read(&self.steps).0,
             members: self.staying().map(|(name, thing)| (name.clone(), member(thing))).collect(),
             frozen: None,
@@ -398,7 +399,8 @@ impl World {
     /// I1 and I2, at a write that starts a sync.
     fn judge_start(&mut self, write: &Write) {
         self.starts += 1;
-        let step = self.places[&write.name].expect("a step");
+        let place = self.places.get(&write.name).copied();
+        let step = place.unwrap_or(self.things[&write.name].step).expect("a step");
         for (name, place) in self.places.iter().filter(|(name, _)| self.run.contains_key(*name)) {
             let gone = !self.things.contains_key(name);
             let earlier = place.is_some_and(|other| other < step);
@@ -418,7 +420,8 @@ impl World {
         };
         let under_way = mates()
             .filter(|(name, thing)| **name != write.name && (is_ours(&thing.live) || unfinished(name)));
-        let limit = Steps::read(&self.steps).0.get(step).expect("a step").limit(mates().count());
+        let total = self.places.values().filter(|place| **place == Some(step)).count();
+        let limit = Steps::read(&self.steps).0.get(step).expect("a step").limit(total);
         let names: Vec<&Arc<str>> = under_way.map(|(name, _)| name).collect();
         let count = names.len() + 1;
         assert!(
@@ -444,8 +447,8 @@ impl World {
             }
         }
         *version += 1;
-        self.places = self.things.iter().map(|(name, thing)| (name.clone(), thing.step)).collect();
         let head = Head::read(stored).expect("a head");
+        self.places = self.staying().map(|(name, thing)| (name.clone(), thing.step)).collect();
         let text = format!(
             "{} head: run {} open {} finished {:?}",
             self.now, head.run.seq, head.run.open, head.run.finished

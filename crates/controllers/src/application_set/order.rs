@@ -108,6 +108,7 @@ pub(crate) fn offer(
     let rules = serde_json::to_value(&set.spec.ignore_application_differences).unwrap_or_default();
     let wanted = Wanted {
         set: set.metadata.uid.as_deref().unwrap_or_default().into(),
+        generation: set.metadata.generation.unwrap_or_default(),
         steps,
         members,
         frozen: None,

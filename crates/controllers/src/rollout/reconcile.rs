@@ -431,6 +431,7 @@ impl Reconciler {
             let control = Control { paused: true, ..Control::default() };
             let wanted = Wanted {
                 set: head.run.set.clone(),
+                generation: head.run.generation,
                 steps: Steps::read(&[]).0,
                 members,
                 frozen: None,

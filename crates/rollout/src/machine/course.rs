@@ -26,6 +26,7 @@ impl Machine {
             set: wanted.set.clone(),
             seq: before.seq.max(highest) + 1,
             strategy: wanted.steps.hash,
+            generation: wanted.generation,
             open: 0,
             floor: version,
             started: Some(now),

@@ -121,6 +121,7 @@ impl Machine {
         let is_settled = !self.unsettled.contains(name);
         let share = Share {
             step,
+            leaves: app.member.is_none(),
             undone: done.is_none() && !matches!(judged, Outcome::Done(_)),
             uses_slot: slot || (busy && !matches!(judged, Outcome::Done(_))),
             active: (slot && entered) || (busy && !matches!(judged, Outcome::Done(_))),

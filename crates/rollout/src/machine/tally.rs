@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub(super) struct Share {
     /// Its step; none is outside all steps.
     pub(super) step: Option<usize>,
+    /// It is no longer wanted: it is waited for, and no part of what percentages are of.
+    pub(super) leaves: bool,
     /// It is not done.
     pub(super) undone: bool,
     /// It holds a slot, or an operation of somebody else's runs.
@@ -62,7 +64,7 @@ impl Tally {
 
     pub(super) fn add(&mut self, name: &Arc<str>, share: &Share) {
         let count = self.count_of(share);
-        count.total += 1;
+        count.total += usize::from(!share.leaves);
         count.undone += usize::from(share.undone);
         count.used += usize::from(share.uses_slot);
         count.active += usize::from(share.active);
@@ -82,7 +84,7 @@ impl Tally {
 
     pub(super) fn remove(&mut self, name: &Arc<str>, share: &Share) {
         let count = self.count_of(share);
-        count.total -= 1;
+        count.total -= usize::from(!share.leaves);
         count.undone -= usize::from(share.undone);
         count.used -= usize::from(share.uses_slot);
         count.active -= usize::from(share.active);

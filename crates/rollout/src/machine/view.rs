@@ -156,7 +156,7 @@ impl Machine {
                 step: number(step + 1),
                 state,
                 total: number(count.total),
-                done: number(count.total - count.undone),
+                done: number(count.total.saturating_sub(count.undone)),
                 updating: number(count.used),
                 failed: number(count.failed + count.tolerated),
                 max_update: plan.max_update.map(|share| number(share.of(count.total))),
