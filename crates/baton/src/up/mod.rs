@@ -73,6 +73,8 @@ pub(crate) struct Arguments {
 /// The namespace Argo CD's objects live in.
 const NAMESPACE: &str = "argocd";
 const MANAGER: &str = "baton-up";
+/// Variable that switches ordered rollouts.
+const PROGRESSIVE_SYNCS: &str = "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS";
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let members = if arguments.cluster.is_empty() {
@@ -154,6 +156,8 @@ fn controllers(
 ) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
     let mut settings = Flags::default().settings(NAMESPACE)?;
     settings.deletion_fuse = USUAL_FUSE;
+    // Nobody here comes from an Argo CD that has them off by default.
+    settings.progressive_syncs |= std::env::var_os(PROGRESSIVE_SYNCS).is_none();
     // This is the owner's own machine: paths on it may be named by any Application.
     let cache = arguments.data_dir.join("repositories");
     let repositories = Repositories::new(arguments.repositories.settings(cache, true));

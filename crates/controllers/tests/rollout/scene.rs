@@ -148,7 +148,7 @@ impl Scene {
                     self.applications().values().map(|one| format!("{:#}", one["status"]["sync"])).collect();
                 panic!("in vain: {what}\n{rollout:#}\n{}", applications.join("\n"));
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(250)).await;
         }
     }
 
@@ -199,16 +199,6 @@ impl Scene {
                     .then(|| serde_json::from_slice(&event.record.json()).expect("JSON")),
             })
             .collect()
-    }
-
-    /// What was written since a revision, Events and Leases aside, as `resource name`.
-    pub(crate) fn writes_since(&self, revision: u64) -> Vec<String> {
-        let history = self.control.store().history(revision);
-        let quiet = ["events", "leases.coordination.k8s.io"];
-        let told = history
-            .iter()
-            .filter(|event| event.revision > revision && !quiet.contains(&&*event.record.key.resource));
-        told.map(|event| format!("{} {}", event.record.key.resource, event.record.key.name)).collect()
     }
 }
 
