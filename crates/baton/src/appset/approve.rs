@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::{Objects, confirmed, text};
+use crate::objects::{Objects, can_ask, confirmed, text};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -47,7 +47,13 @@ impl Approve {
         };
         if !self.yes {
             let what = message.split("; approve with").next().unwrap_or_default().to_owned();
-            if !confirmed(&[format!("{}: {what}.", self.set)])? {
+            let question = format!("{}: {what}.", self.set);
+            if can_ask().is_err() {
+                return Err(Failure::waiting(format!(
+                    "{question} There is no terminal to ask on: add --yes"
+                )));
+            }
+            if !confirmed(&[question])? {
                 return Err(Failure::waiting("nothing was approved: no Application is deleted"));
             }
         }

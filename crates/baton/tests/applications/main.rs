@@ -1,5 +1,6 @@
 //! From git to cluster and back on `baton up`: the real binary, real git, real kubectl, two clusters.
 
+mod deletion;
 mod kill;
 #[path = "../process/mod.rs"]
 mod process;

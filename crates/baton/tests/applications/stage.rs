@@ -42,7 +42,7 @@ impl Stage {
         Stage { home, _up: up }
     }
 
-    fn repository(&self) -> String {
+    pub(crate) fn repository(&self) -> String {
         self.home.path().join("config").to_str().expect("UTF-8").to_owned()
     }
 
@@ -135,6 +135,17 @@ spec:
     pub(crate) fn kubectl(&self, cluster: &str, arguments: &[&str]) -> String {
         let kubeconfig = self.home.path().join(format!("up/clusters/{cluster}.kubeconfig"));
         kubectl(self.home.path(), &kubeconfig, arguments)
+    }
+
+    /// What kubectl says of the control plane; it succeeds.
+    #[track_caller]
+    pub(crate) fn control(&self, arguments: &[&str]) -> String {
+        kubectl(self.home.path(), &self.kubeconfig(), arguments)
+    }
+
+    /// How to reach the control plane.
+    pub(crate) fn kubeconfig(&self) -> std::path::PathBuf {
+        self.home.path().join("up/kubeconfig")
     }
 
     /// Applies a manifest to the control plane.
