@@ -47,7 +47,7 @@ pub(crate) struct Leavers<'a> {
 
 /// Keeps the progress of a deletion from being written more often than people can read.
 #[derive(Debug, Default)]
-pub(crate) struct Throttle(Option<Timestamp>);
+pub(crate) struct Throttle(Option<(Timestamp, DeletionStatus)>);
 
 impl Reconciler {
     /// Deletes what generators no longer give, as far as the fuse and the order let it go now.
@@ -202,16 +202,17 @@ impl Outcome {
 // === impl Throttle ===
 
 impl Throttle {
-    /// Whether a step of this set's deletion is worth a write now.
-    pub(crate) fn may(&mut self, set: &ApplicationSet, status: &DeletionStatus, now: Timestamp) -> bool {
-        let known = set.status.rollout.as_ref().and_then(|rollout| rollout.deletion.as_ref());
-        let news = known.is_none_or(|known| {
-            (known.step, &known.blockers, &known.order) != (status.step, &status.blockers, &status.order)
+    /// Whether this is worth a write now: what people wait for at once, the rest once a second. What was written is
+    /// remembered here, because the API may not keep it.
+    pub(crate) fn may(&mut self, status: &DeletionStatus, now: Timestamp) -> bool {
+        let worth = self.0.as_ref().is_none_or(|(last, known)| {
+            let news =
+                (known.step, &known.blockers, &known.order) != (status.step, &status.blockers, &status.order);
+            news || (known != status && now.duration_since(*last).as_secs() >= 1)
         });
-        let due = self.0.is_none_or(|last| now.duration_since(last).as_secs() >= 1);
-        if news || due {
-            self.0 = Some(now);
+        if worth {
+            self.0 = Some((now, status.clone()));
         }
-        news || due
+        worth
     }
 }

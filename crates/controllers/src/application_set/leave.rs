@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::conditions::Standing;
 use super::destinations::Destinations;
 use super::execute::{Executor, Release};
+use super::fuse::Throttle;
 use super::guard::Cascade;
 use super::status::Findings;
 use super::{Memory, PassError, Reconciler, order, seen};
@@ -84,7 +85,7 @@ impl Reconciler {
 
     /// A set that is gone although its Applications are guarded: somebody took its finalizer away. They then fare as
     /// they would without a guard: the garbage collector takes them, unless they were to stay.
-    pub(super) async fn reap(&self, key: &ObjectKey, mut memory: Memory) -> Result<(), PassError> {
+    pub(super) async fn reap(&self, key: &ObjectKey, memory: &mut Memory) -> Result<(), PassError> {
         let owned = self.known.applications.lock().owned_by(key);
         if memory.guard.is_none() && !memory.headed && !owned.values().any(|record| record.guarded) {
             return Ok(());
@@ -105,7 +106,12 @@ impl Reconciler {
             let names = self.members(key, &set).await?;
             self.release_all(key, &set, names.into_iter()).await?;
         }
-        self.remove_guard(key, &mut memory, false).await
+        self.remove_guard(key, memory, false).await
+    }
+
+    /// Notes that a set which is not there may have left its guard or the head of its rollout.
+    pub(crate) fn note_left(&self, key: &ObjectKey) {
+        self.memories.lock().entry(key.clone()).or_default().headed = true;
     }
 
     /// A set that deletes in no order any more: its Applications lose their guard.
@@ -157,8 +163,12 @@ impl Reconciler {
             applications: None,
             ..Findings::default()
         };
-        if memory.teardown_writes.may(&set, &report.status, self.settings.clock.now()) {
-            self.write_status(key, set, &findings).await?;
+        if memory.teardown_writes.may(&report.status, self.settings.clock.now()) {
+            let written = self.write_status(key, set, &findings).await;
+            if written.is_err() {
+                memory.teardown_writes = Throttle::default();
+            }
+            written?;
         }
         Ok(report.wake)
     }

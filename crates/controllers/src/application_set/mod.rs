@@ -182,10 +182,14 @@ impl Reconciler {
         self.interests.lock().remove(key);
         match self.held(key).await? {
             None => {
-                let memory = self.memories.lock().remove(key).unwrap_or_default();
+                let mut memory = self.memories.lock().remove(key).unwrap_or_default();
                 self.board.forget(key);
-                self.reap(key, memory).await?;
-                Ok(None)
+                let reaped = self.reap(key, &mut memory).await;
+                if reaped.is_err() {
+                    // The next try has to know what there is to do.
+                    self.memories.lock().insert(key.clone(), memory);
+                }
+                reaped.map(|()| None)
             }
             Some(Held::Unreadable { error, .. }) => self.report_unreadable(key, &error).await,
             Some(Held::Whole(set)) => {

@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use axum::Router;
 use baton_api::names::APPLICATION_SET_LEASE;
+use baton_api::names::baton::{GUARD_SUFFIX, SET_LABEL, WITNESS_SUFFIX};
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_api::{AppProject, ApplicationSet};
 use baton_generators::Generators;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::ListParams;
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Config;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
@@ -244,6 +246,7 @@ impl Controller {
             tasks.spawn(work(shared.clone()).map(|()| "worker"));
             tasks.spawn(roll_out(shared.clone()).map(|()| "rollout worker"));
         }
+        tasks.spawn(look_for_remains(shared.clone()).map(|()| "look for remains"));
         if !shared.settings.cache_sync_period.is_zero() {
             tasks.spawn(look_again(shared.clone()).map(|()| "periodic look"));
         }
@@ -449,6 +452,32 @@ async fn roll_out(shared: Arc<Shared>) {
             }
         }
     }
+}
+
+/// Looks once for guards of sets that went while no controller ran. What they guard would otherwise stay for ever.
+async fn look_for_remains(shared: Arc<Shared>) {
+    for synced in shared.synced.all() {
+        synced.wait().await;
+    }
+    let maps: Api<ConfigMap> = scoped(&shared.client, shared.allowed.only());
+    let labelled = ListParams::default().labels(SET_LABEL);
+    match maps.list_metadata(&labelled).await {
+        Ok(found) => {
+            for map in found {
+                let (namespace, name) = (map.namespace().unwrap_or_default(), map.name_any());
+                let set = name.strip_suffix(GUARD_SUFFIX).or_else(|| name.strip_suffix(WITNESS_SUFFIX));
+                let Some(set) = set.filter(|_| shared.allowed.contains(&namespace)) else { continue };
+                let key = ObjectKey::new(namespace.as_str(), set);
+                if shared.known.sets.lock().get(&key).is_none() {
+                    shared.reconciler.note_left(&key);
+                    shared.queue.add(key);
+                }
+            }
+        }
+        // Without the right to look there are no guards either.
+        Err(error) => tracing::debug!(%error, "guards of ApplicationSets cannot be listed"),
+    }
+    std::future::pending().await
 }
 
 /// Looks at every set from time to time.

@@ -92,6 +92,19 @@ async fn a_set_whose_finalizer_somebody_took_takes_its_applications_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_same_though_the_controller_was_away() {
+    let mut scene = Scene::new().await;
+    scene.put(pricelist(reverse())).await;
+    scene.stop().await;
+    scene.delete_set_unseen("Background").await;
+    scene.merge("applicationsets.argoproj.io", "pricelist", json!({"metadata": {"finalizers": null}})).await;
+    let scene = Scene::over(scene.cluster.clone(), scene.settings.clone()).await;
+    assert!(!scene.has_set("pricelist"));
+    assert_eq!(scene.terminating(), ALL);
+    assert_eq!(scene.maps(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_rights_for_a_guard_the_order_is_kept_in_the_background_and_a_person_is_told() {
     let scene = Scene::new().await;
     scene.wire.fail(|_, call| {
