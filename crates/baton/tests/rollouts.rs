@@ -269,6 +269,7 @@ async fn a_rollout_is_followed_to_its_end() {
     let place = Place::start().await;
     place.status(under_way()).await;
     let mut watch = Running::start(place.all(&["get", "web", "--watch"]));
+    watch.line_with("step 1 Open, 0 of 1 done");
     watch.line_with("run 2 Progressing, 0 of 2 done");
     watch.line_with("waits for Progressing web-dev: it syncs");
     let mut status = under_way();
@@ -278,8 +279,8 @@ async fn a_rollout_is_followed_to_its_end() {
     status["rollout"]["blockers"] =
         json!([{"reason": "HoldStep", "object": "step 2", "message": "people sync it"}]);
     place.status(status.clone()).await;
-    watch.line_with("step 1 Complete, 1 of 1 done");
     watch.line_with("web-dev Progressing → Healthy (step 1)");
+    watch.line_with("step 1 Complete, 1 of 1 done");
     watch.line_with("waits for HoldStep step 2");
     let waiting = place.appset(&["get", "web", "--watch", "--exit-on-wait"]);
     assert_eq!(waiting.code, Some(2), "{}", waiting.stderr);

@@ -236,6 +236,10 @@ pub fn standing(set: &ApplicationSet, head: Option<&Head>, uids: &BTreeMap<Strin
             });
         }
     }
+    if standing.state == RolloutState::Idle.as_str() && !standing.steps.is_empty() && !standing.deletes() {
+        let message = "no controller has told of a run yet".to_owned();
+        standing.obstacles.push(Obstacle::new(Reason::NoReport, String::new(), message));
+    }
     standing.first = first(&standing);
     standing
 }
@@ -285,9 +289,9 @@ fn derived(set: &ApplicationSet) -> Standing {
         found.push(StepStanding {
             step: number,
             state: match (done == total, open) {
-                (true, true) => StepState::Complete,
+                (true, true) if !entries.is_empty() => StepState::Complete,
                 (false, true) => StepState::Open,
-                (_, false) => StepState::Waiting,
+                _ => StepState::Waiting,
             }
             .as_str()
             .to_owned(),
@@ -381,7 +385,8 @@ fn deletion(set: &ApplicationSet) -> Option<DeletionStanding> {
 
 fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> ApplicationStanding {
     let since = time(entry.last_transition_time.as_ref());
-    let named = run.obstacles.iter().find(|obstacle| obstacle.is_about(&entry.application));
+    let mut about = run.obstacles.iter().filter(|obstacle| obstacle.is_about(&entry.application));
+    let named = about.find(|obstacle| !is_queueing(&obstacle.reason));
     let first = match (&entry.status, named) {
         (_, Some(named)) => Some(named.clone()),
         (ProgressiveSyncCode::Healthy, None) => None,
@@ -405,7 +410,7 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
     let number = step_of(entry);
     // Our own controller says it in the message.
     let said = entry.message.split_once(": ").and_then(|(word, rest)| Some((Reason::named(word)?, rest)));
-    if let Some((reason, rest)) = said {
+    if let Some((reason, rest)) = said.filter(|(reason, _)| !is_queueing(reason.as_str())) {
         return Obstacle::new(reason, own(), rest.to_owned());
     }
     let Some(step) = run.steps.iter().find(|step| step.step == number && number > 0) else {
@@ -444,6 +449,11 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
         }
     }
     Obstacle::new(Reason::Progressing, own(), entry.message.clone())
+}
+
+/// Whether it waits for others: then how far those are says more than what it is itself.
+fn is_queueing(reason: &str) -> bool {
+    [Reason::WaitingForStep, Reason::WaitingForSlot].iter().any(|queueing| queueing.as_str() == reason)
 }
 
 /// The first named, or else what the first Application that is not done waits for.
@@ -554,7 +564,7 @@ impl Standing {
             Outlook::Failed
         } else if fuse {
             Outlook::WaitsForPerson
-        } else if is(RolloutState::Complete) || is(RolloutState::Idle) || self.finished_at.is_some() {
+        } else if is(RolloutState::Complete) {
             Outlook::Done
         } else if is(RolloutState::Paused) || person {
             Outlook::WaitsForPerson

@@ -64,7 +64,9 @@ fn without_a_view_of_the_run_the_steps_are_told_from_the_applications() {
 
     let done = told(&set(json!({}), json!({"applicationStatus": [entry("d1", "1", "Healthy")]})));
     assert_eq!((done.state.as_str(), done.outlook()), ("Complete", Outlook::Done));
-    assert_eq!(told(&set(json!({}), json!({}))).state, "Idle");
+    let untold = told(&set(json!({}), json!({})));
+    assert_eq!((untold.state.as_str(), untold.outlook()), ("Idle", Outlook::Underway));
+    assert_eq!(untold.first.as_ref().map(|first| first.reason.as_str()), Some("NoReport"));
 }
 
 #[test]
@@ -87,8 +89,10 @@ fn a_reason_in_a_message_is_the_reason() {
 
 #[test]
 fn who_waits_for_a_step_is_told_which_and_how_far_it_is() {
+    let mut waiting = entry("p1", "2", "Waiting");
+    waiting["message"] = json!("WaitingForStep: it is OutOfSync");
     let status = json!({"applicationStatus": [
-        entry("d1", "1", "Progressing"), entry("d2", "1", "Healthy"), entry("p1", "2", "Waiting"),
+        entry("d1", "1", "Progressing"), entry("d2", "1", "Healthy"), waiting,
     ]});
     let standing = told(&set(json!({}), status));
     let waits = standing.applications[2].first.as_ref().expect("it waits");
@@ -130,7 +134,7 @@ fn the_outlook_tells_the_end_from_a_wait_for_people() {
     for (annotations, status, expected) in [
         (json!({}), rollout("Complete", None, 3), Outlook::Done),
         (json!({}), rollout("Complete", None, 2), Outlook::Underway),
-        (json!({}), rollout("Idle", None, 3), Outlook::Done),
+        (json!({}), rollout("Idle", None, 3), Outlook::Underway),
         (json!({}), rollout("Failed", Some("SyncFailed"), 3), Outlook::Failed),
         (json!({}), rollout("Aborted", Some("Aborted"), 3), Outlook::Failed),
         (json!({}), rollout("Progressing", Some("Progressing"), 3), Outlook::Underway),

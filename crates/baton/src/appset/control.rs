@@ -138,8 +138,9 @@ impl Resume {
         if !desk.is_paused() && !desk.head.as_ref().is_some_and(|head| head.run.paused) {
             return Err(Failure::failed(format!("nothing to resume: {} is not paused", self.set)));
         }
-        desk.annotate(PAUSED, None).await?;
+        // The annotation goes last: its change is what the controller sees.
         desk.hold(false).await?;
+        desk.annotate(PAUSED, None).await?;
         desk.say("resumed")
     }
 }

@@ -160,7 +160,12 @@ pub(super) fn application_text(
         out.push_str(&line("Revisions:", &one.target_revisions.join(", "), Tone::Plain));
     }
     if let Some(record) = &one.record {
-        let mut words = vec![format!("pin {}", record.pin), format!("{} writes", record.writes)];
+        let mut words = vec![format!("pin {}", record.pin)];
+        words.push(if record.writes == 1 {
+            "1 write".to_owned()
+        } else {
+            format!("{} writes", record.writes)
+        });
         words.extend(record.last.map(|last| format!("last: {last}")));
         words.extend(record.slot.then(|| "holds a slot of its step".to_owned()));
         words.extend(record.done.map(|done| format!("done: {done}")));

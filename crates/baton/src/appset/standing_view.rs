@@ -130,9 +130,9 @@ pub(super) fn steps(standing: &Standing, now: Timestamp, screen: &Screen) -> Str
 fn row(step: &StepStanding, now: Timestamp, bar_width: usize) -> Vec<Cell> {
     let tone = state_tone(&step.state);
     let since = match (step.completed_at, step.wait_until, step.opened_at) {
-        (Some(at), _, _) => format!("{} ago", span(at, now)),
         (_, Some(until), _) if until > now => format!("{} to wait", span(now, until)),
-        (_, _, Some(at)) => span(at, now),
+        (Some(at), _, _) => format!("done {} ago", span(at, now)),
+        (_, _, Some(at)) if step.state != "Complete" => format!("open {}", span(at, now)),
         _ => String::new(),
     };
     vec![

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use baton_api::ApplicationSet;
-use baton_rollout::explain::{self, ApplicationStanding, Outlook, Standing};
+use baton_rollout::explain::{self, ApplicationStanding, Obstacle, Outlook, Standing};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::Api;
@@ -198,45 +198,31 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What is new, a line each.
+/// What is new, a line each: Applications and steps in the order in which it must have happened, then the run.
 fn transitions(before: Option<&Standing>, after: &Standing, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
-    let (done, total) = after.counts();
-    if before.is_none_or(|before| (before.run, &before.state) != (after.run, &after.state)) {
-        let run = if after.run > 0 { format!("run {} ", after.run) } else { "rollout ".to_owned() };
-        lines.push(format!("{run}{}, {done} of {total} done", after.state));
-    }
-    for step in after.steps.iter().filter(|step| step.step > 0) {
-        let old = before.and_then(|before| before.steps.iter().find(|old| old.step == step.step));
-        if old.is_none_or(|old| (&old.state, old.failed) != (&step.state, step.failed)) {
-            let failed = if step.failed > 0 { format!(", {} failed", step.failed) } else { String::new() };
-            lines.push(format!(
-                "step {} {}, {} of {} done{failed}",
-                step.step, step.state, step.done, step.total
-            ));
-        }
-    }
-    // What was so at the beginning is no news.
     let known: BTreeMap<&str, &ApplicationStanding> = before
         .into_iter()
         .flat_map(|before| &before.applications)
         .map(|one| (one.name.as_str(), one))
         .collect();
-    for one in &after.applications {
-        let old = known.get(one.name.as_str());
-        if old.is_some_and(|old| old.status != one.status) || (old.is_none() && before.is_some()) {
-            let was = old.map(|old| format!("{} → ", old.status)).unwrap_or_default();
-            lines.push(format!("{} {was}{} (step {})", one.name, one.status, one.step));
-        }
+    for number in after.steps.iter().map(|step| step.step).filter(|step| *step > 0).chain([-1]) {
+        let step = step_line(before, after, number);
+        let opens = step.as_ref().is_some_and(|(_, state)| state == "Open");
+        let (first, last) = if opens { (step, None) } else { (None, step) };
+        lines.extend(first.map(|(line, _)| line));
+        let members = after.applications.iter().filter(|one| one.step == number);
+        // What was so at the beginning is no news.
+        lines.extend(members.filter(|_| before.is_some()).filter_map(|one| application_line(&known, one)));
+        lines.extend(last.map(|(line, _)| line));
     }
-    let named = |standing: &Standing| {
-        standing
-            .first
-            .as_ref()
-            .map(|first| (first.reason.clone(), first.object.clone(), first.message.clone()))
-    };
+    if before.is_none_or(|before| (before.run, &before.state) != (after.run, &after.state)) {
+        let (done, total) = after.counts();
+        let run = if after.run > 0 { format!("run {}", after.run) } else { "rollout".to_owned() };
+        lines.push(format!("{run} {}, {done} of {total} done", after.state));
+    }
     if let Some(first) = &after.first
-        && before.is_none_or(|before| named(before) != named(after))
+        && before.is_none_or(|before| before.first.as_ref().is_none_or(|old| is_another(old, first)))
     {
         lines.push(format!("waits for {}", view::obstacle_words(first, now)));
     }
@@ -250,4 +236,34 @@ fn transitions(before: Option<&Standing>, after: &Standing, now: Timestamp) -> V
         lines.push(format!("deletion: {} left, going now: {now}", deletion.remaining));
     }
     lines
+}
+
+fn step_line(before: Option<&Standing>, after: &Standing, number: i64) -> Option<(String, String)> {
+    let step = after.steps.iter().find(|step| step.step == number)?;
+    let old = before.and_then(|before| before.steps.iter().find(|old| old.step == number));
+    if old.is_some_and(|old| (&old.state, old.failed) == (&step.state, step.failed)) {
+        return None;
+    }
+    let failed = if step.failed > 0 { format!(", {} failed", step.failed) } else { String::new() };
+    let line = format!("step {number} {}, {} of {} done{failed}", step.state, step.done, step.total);
+    Some((line, step.state.clone()))
+}
+
+fn application_line(
+    known: &BTreeMap<&str, &ApplicationStanding>,
+    one: &ApplicationStanding,
+) -> Option<String> {
+    let old = known.get(one.name.as_str());
+    if old.is_some_and(|old| old.status == one.status) {
+        return None;
+    }
+    let was = old.map(|old| format!("{} → ", old.status)).unwrap_or_default();
+    let place = if one.step > 0 { format!("step {}", one.step) } else { "no step".to_owned() };
+    Some(format!("{} {was}{} ({place})", one.name, one.status))
+}
+
+/// Whether a wait is for something else. How a sync goes on is told by the display, not a line each.
+fn is_another(old: &Obstacle, new: &Obstacle) -> bool {
+    (&old.reason, &old.object) != (&new.reason, &new.object)
+        || (old.message != new.message && new.reason != "Progressing")
 }
