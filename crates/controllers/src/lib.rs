@@ -19,6 +19,7 @@ mod settings;
 pub mod webhook;
 
 pub use application::{ApplicationController, ApplicationSettings, Timing};
+pub use application_set::{IgnoreError, IgnoreRules};
 pub use baton_rollout::fuse::Fuse;
 pub use cache::ObjectKey;
 pub use clock::Clock;

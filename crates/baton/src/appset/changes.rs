@@ -4,17 +4,23 @@ use baton_api::Application;
 use baton_api::application::ApplicationSpec;
 use baton_api::application_status::{ApplicationStatus, SyncCode};
 use baton_api::names::{DEFAULT_PROJECT, baton};
+use baton_controllers::IgnoreRules;
 use baton_rollout::plan::Change;
 use serde_json::Value;
 
-/// What becomes of `live` where `wanted` is to take its place. `update` says whether the set's policy lets it be
-/// changed at all.
+/// What becomes of `live` where `wanted` is to take its place. `ignored` are the fields that the set leaves alone,
+/// `update` says whether its policy lets an Application be changed at all.
 ///
 /// # Errors
 /// If one of them is no Application.
-pub(super) fn change(wanted: &Value, live: &Value, update: bool) -> Result<Change, String> {
-    let wanted: Application = read(wanted)?;
-    let live: Application = read(live)?;
+pub(super) fn change(
+    wanted: &Value,
+    live: &Value,
+    ignored: &IgnoreRules,
+    update: bool,
+) -> Result<Change, String> {
+    let wanted: Application = read(wanted, ignored)?;
+    let live: Application = read(live, ignored)?;
     if update {
         let (before, after) = (comparable(&live.spec), comparable(&wanted.spec));
         let mut fields = Vec::new();
@@ -34,11 +40,11 @@ pub(super) fn change(wanted: &Value, live: &Value, update: bool) -> Result<Chang
     Ok(if fields.is_empty() { Change::Unchanged } else { Change::Metadata { fields } })
 }
 
-fn read(object: &Value) -> Result<Application, String> {
-    serde_json::from_value(object.clone()).map_err(|error| {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        format!("Application {name:?} cannot be read: {error}")
-    })
+fn read(object: &Value, ignored: &IgnoreRules) -> Result<Application, String> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let mut reduced = object.clone();
+    ignored.apply(name, &mut reduced);
+    serde_json::from_value(reduced).map_err(|error| format!("Application {name:?} cannot be read: {error}"))
 }
 
 /// A specification without differences that have no meaning, and without automatic sync, which an order switches off.
@@ -153,6 +159,7 @@ mod tests {
 
     #[test]
     fn a_change_is_told_by_what_it_is_about() {
+        let none = IgnoreRules::default();
         let old = application(json!({}), json!({}));
         let commit = |letter: &str| letter.repeat(40);
         let behind = json!({
@@ -177,12 +184,19 @@ mod tests {
             (json!({}), application(json!({}), drifted), Change::Drift),
         ] {
             let wanted = application(wanted, json!({}));
-            assert_eq!(change(&wanted, &live, true), Ok(expected), "{wanted}");
+            assert_eq!(change(&wanted, &live, &none, true), Ok(expected), "{wanted}");
         }
         let mut relabelled = old.clone();
         relabelled["metadata"]["labels"]["env"] = json!("prod");
-        assert_eq!(change(&relabelled, &old, true), Ok(Change::Metadata { fields: fields(&["labels.env"]) }));
-        assert_eq!(change(&relabelled, &old, false), Ok(Change::Unchanged), "a policy forbids it");
-        assert!(change(&json!({"spec": 1}), &old, true).is_err());
+        assert_eq!(
+            change(&relabelled, &old, &none, true),
+            Ok(Change::Metadata { fields: fields(&["labels.env"]) })
+        );
+        assert_eq!(change(&relabelled, &old, &none, false), Ok(Change::Unchanged), "a policy forbids it");
+        assert!(change(&json!({"spec": 1}), &old, &none, true).is_err());
+        let rules = serde_json::from_value::<Vec<_>>(json!([{"jsonPointers": ["/spec/source/path"]}]));
+        let ignored = IgnoreRules::read(&rules.expect("rules")).expect("rules");
+        let moved = application(json!({"source": {"path": "elsewhere"}}), json!({}));
+        assert_eq!(change(&moved, &old, &ignored, true), Ok(Change::Unchanged), "the set leaves it alone");
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use baton_api::ApplicationSet;
 use baton_api::application_set::ApplicationsSync;
 use baton_api::names::baton::DELETION_FUSE;
+use baton_controllers::IgnoreRules;
 use baton_generators::Generators;
 use baton_rollout::fuse::{self, Fuse};
 use baton_rollout::plan::{self, Candidate, Change, Plan, Present, Proposal};
@@ -226,6 +227,8 @@ fn document(
     namespace: &str,
 ) -> Result<Document, Failure> {
     let (update, delete) = policy(set);
+    let ignored = IgnoreRules::read(&set.spec.ignore_application_differences)
+        .map_err(|error| Failure::failed(error.to_string()))?;
     let there: Option<BTreeMap<String, &Value>> =
         base.map(|base| base.applications.iter().map(|live| (name_of(live), live)).collect());
     let mut candidates = Vec::new();
@@ -234,7 +237,9 @@ fn document(
         let change = match live {
             None => Change::Assumed,
             Some(None) => Change::New,
-            Some(Some(live)) => changes::change(application, live, update).map_err(Failure::failed)?,
+            Some(Some(live)) => {
+                changes::change(application, live, &ignored, update).map_err(Failure::failed)?
+            }
         };
         candidates.push(Candidate { name: name_of(application), labels: labels(application), change });
     }

@@ -38,7 +38,7 @@ pub(super) fn summary(standing: &Standing, now: Timestamp, screen: &Screen) -> S
         1 => words.push("begun anew once".to_owned()),
         count => words.push(format!("begun anew {count} times")),
     }
-    if standing.outdated {
+    if standing.outdated && standing.deletion.is_none() {
         words.push("the set has changed since".to_owned());
     }
     let mut out = String::new();

@@ -136,8 +136,8 @@ impl Display {
         let lines = frame(&self.title, standing, Timestamp::now(), &screen);
         let mut text = String::new();
         if self.rows > 0 {
-            // Up to where the last picture began, and everything below away.
-            let _ = write!(text, "\x1b[{}A\x1b[J", self.rows);
+            // Up to where the last picture began, also after an echoed ^C, and everything below away.
+            let _ = write!(text, "\r\x1b[{}A\x1b[J", self.rows);
         }
         lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
         self.rows = lines.len();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// A rule that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("spec.ignoreApplicationDifferences[{index}].jqPathExpressions: {why}")]
-pub(crate) struct IgnoreError {
+pub struct IgnoreError {
     index: usize,
     #[source]
     why: SyntaxError,
@@ -15,7 +15,7 @@ pub(crate) struct IgnoreError {
 
 /// Which fields are left alone in which Applications.
 #[derive(Debug, Default)]
-pub(crate) struct IgnoreRules {
+pub struct IgnoreRules {
     rules: Vec<Rule>,
 }
 
@@ -32,12 +32,13 @@ impl IgnoreRules {
     ///
     /// # Errors
     /// A jq expression that cannot be read.
-    pub(crate) fn read(rules: &[IgnoreApplicationDifferences]) -> Result<IgnoreRules, IgnoreError> {
+    pub fn read(rules: &[IgnoreApplicationDifferences]) -> Result<IgnoreRules, IgnoreError> {
         let rules = rules.iter().enumerate().map(|(index, rule)| read(index, rule));
         Ok(IgnoreRules { rules: rules.collect::<Result<_, _>>()? })
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
@@ -53,7 +54,7 @@ impl IgnoreRules {
 
     /// Removes the fields from an Application of this name. What is not there, and an expression that does not fit
     /// this Application, is passed over.
-    pub(crate) fn apply(&self, name: &str, application: &mut Value) {
+    pub fn apply(&self, name: &str, application: &mut Value) {
         self.apply_if(application, |rule| rule.name.is_empty() || rule.name == name, name);
     }
 

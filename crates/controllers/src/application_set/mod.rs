@@ -66,7 +66,7 @@ use world::ClusterWorld;
 
 pub(crate) use compare::{Automation, CompareError, comparable, ordered_patch};
 pub(crate) use conditions::{condition, merged, say_the_same};
-pub(crate) use ignore::IgnoreRules;
+pub use ignore::{IgnoreError, IgnoreRules};
 pub(crate) use order::{is_guarded, rolls};
 pub(crate) use triggers::{application_changed, set_changed};
 pub(crate) use world::secret_data;
