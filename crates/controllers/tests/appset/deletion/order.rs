@@ -152,6 +152,33 @@ async fn a_consistent_read_comes_between_steps_and_not_between_applications() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_cost_of_a_deletion_follows_its_size() {
+    let cost = async |count: usize| {
+        let scene = Scene::new().await;
+        let names: Vec<String> = (0..count).map(|number| format!("s{number:04}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let steps: Vec<Value> = names.chunks(count / 5).map(step).collect();
+        let mut set =
+            pricelist_of(&names, json!({"deletionOrder": "Custom", "deletionSync": {"steps": steps}}));
+        set["spec"]["syncPolicy"] = json!({"preserveResourcesOnDeletion": true});
+        scene.put(set).await;
+        assert_eq!(scene.names().len(), count);
+        scene.wire.take_calls();
+        scene.delete_set("pricelist", "Background").await;
+        assert!(!scene.has_set("pricelist") && scene.names().is_empty());
+        let calls = scene.wire.take_calls();
+        let of = |resource: &str| calls.iter().filter(|call| call.target().0 == resource).count();
+        let lists = calls.iter().filter(|call| call.target() == ("applications", "", "")).count();
+        assert_eq!(lists, 6, "one per step, and one for the end");
+        (of("applications"), of("applicationsets") + of("configmaps"))
+    };
+    let (small, small_rest) = cost(50).await;
+    let (large, large_rest) = cost(200).await;
+    assert_eq!((small, large), (2 * 50 + 6, 2 * 200 + 6), "a look and a deletion each");
+    assert!(small_rest < 20 && large_rest < 35, "{small_rest} and {large_rest} others");
+}
+
+#[tokio::test(start_paused = true)]
 async fn applications_of_a_cluster_that_is_gone_do_not_hold_the_others() {
     let scene = Scene::new().await;
     scene.put(cluster_secret("east", json!({}))).await;
