@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::ApplicationSet;
-use baton_api::strategy::RolloutStep;
+use baton_api::strategy::{DeletionOrder, RolloutStep};
 use baton_rollout::deletion::{self, Invalid};
 use baton_rollout::machine::{Control, Member, Wanted};
 use baton_rollout::pin::Fingerprint;
@@ -60,7 +60,8 @@ pub(crate) fn deletion(set: &ApplicationSet) -> Result<deletion::Order, Invalid>
 /// Whether a set's Applications are guarded against going out of order: an order of deletion is asked for, whether it
 /// makes sense or not.
 pub(crate) fn is_guarded(set: &ApplicationSet) -> bool {
-    !matches!(deletion(set), Ok(deletion::Order::AllAtOnce))
+    let strategy = set.spec.strategy.as_ref();
+    strategy.is_some_and(|strategy| !matches!(strategy.deletion_order(), Ok(DeletionOrder::AllAtOnce)))
 }
 
 /// Whether a set's Applications change in the order of steps.
