@@ -28,6 +28,7 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 	$(CARGO) bench --locked -p baton-rollout --bench machine -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench
+	$(CARGO) bench --locked -p baton-controllers --bench rollouts -- --bench
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check

@@ -119,6 +119,8 @@ pub struct Row {
     pub done: Option<Done>,
     /// When its slot was taken, in seconds.
     pub since: i64,
+    /// Number of the write that took it: only if that one is prevented is the slot free again.
+    pub taken: u64,
 }
 
 /// What a write to an Application is.
@@ -304,7 +306,7 @@ fn written_revisions(revisions: &BTreeMap<SourceKey, Resolution>) -> Vec<(String
 impl Row {
     /// An Application that nothing has been done about.
     pub fn new(id: Fingerprint, pin: Fingerprint) -> Row {
-        Row { id, pin, n: 0, intent: None, fence: false, slot: false, done: None, since: 0 }
+        Row { id, pin, n: 0, intent: None, fence: false, slot: false, done: None, since: 0, taken: 0 }
     }
 
     fn write(&self, text: &mut String) {
@@ -312,8 +314,8 @@ impl Row {
         let done = self.done.map_or('-', Done::letter);
         let slot = if self.slot { '+' } else { '-' };
         let fence = if self.fence { '+' } else { '-' };
-        let _ =
-            writeln!(text, "{} {} {} {intent}{slot}{done}{fence} {}", self.id, self.pin, self.n, self.since);
+        let Row { id, pin, n, since, taken, .. } = self;
+        let _ = writeln!(text, "{id} {pin} {n} {intent}{slot}{done}{fence} {since} {taken}");
     }
 
     fn read(line: &str) -> Option<Row> {
@@ -336,16 +338,16 @@ impl Row {
             letter => Some(Done::ALL.into_iter().find(|done| done.letter() == letter)?),
         };
         let fence = flag(letters.next()?)?;
-        let since = words.next()?.parse().ok()?;
+        let (since, taken) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let ends = letters.next().is_none() && words.next().is_none();
-        ends.then_some(Row { id, pin, n, intent, fence, slot, done, since })
+        ends.then_some(Row { id, pin, n, intent, fence, slot, done, since, taken })
     }
 }
 
 // === impl Intent ===
 
 impl Intent {
-    const ALL: [Intent; 7] = [
+    const ALL: [Intent; 8] = [
         Intent::Arm,
         Intent::Refresh,
         Intent::HardRefresh,
@@ -353,6 +355,7 @@ impl Intent {
         Intent::Start,
         Intent::Heal,
         Intent::Terminate,
+        Intent::Fence,
     ];
 
     fn letter(self) -> char {
@@ -364,8 +367,7 @@ impl Intent {
             Intent::Start => 'o',
             Intent::Heal => 'h',
             Intent::Terminate => 't',
-            // Told by a flag of its own, never as a letter.
-            Intent::Fence => '?',
+            Intent::Fence => 'f',
         }
     }
 
@@ -409,6 +411,7 @@ mod tests {
                 slot,
                 done,
                 since: since.into(),
+                taken: n.into(),
             },
         )
     }

@@ -302,10 +302,18 @@ impl Machine {
             let app = self.apps.entry(name.clone()).or_insert_with(|| App::new(now));
             app.member = Some(member.clone());
         }
+        let content = |wanted: &Wanted| (wanted.set.clone(), wanted.steps.hash, wanted.generation);
+        let same = self
+            .wanted
+            .as_ref()
+            .is_some_and(|before| content(before) == content(&wanted) && before.members == wanted.members);
         self.wanted = Some(wanted);
         self.forget_absent();
         self.look_anew();
-        self.unrest(now);
+        // What people ask for is no reason to begin anew.
+        if !same {
+            self.unrest(now);
+        }
     }
 
     /// A version of an Application was seen: by the watch, by a read, or as the answer to a write.
@@ -494,8 +502,10 @@ impl Machine {
             return Decision { change: Some(change), ..Decision::default() };
         }
         let superseded = self.is_superseded(wanted);
-        if superseded && self.unrest.is_none() {
-            self.unrest(now);
+        match superseded {
+            true if self.unrest.is_none() => self.unrest(now),
+            false if self.is_calm(now) => self.unrest = None,
+            _ => {}
         }
         let paused = wanted.control.paused || self.head.run.paused;
         let stopped = paused || superseded || self.head.run.aborted || self.is_outdated(wanted);
@@ -590,9 +600,16 @@ impl Machine {
         self.names.remove(&app.id);
     }
 
+    /// Something changed that a new run may be for. What the others' revisions are by now is asked too, so that what
+    /// changed at the same moment goes in the same run.
     fn unrest(&mut self, now: Timestamp) {
-        let first = self.unrest.map_or(now, |unrest| unrest.first);
-        self.unrest = Some(Unrest { first, last: now });
+        let first = self.unrest.map(|unrest| unrest.first);
+        self.unrest = Some(Unrest { first: first.unwrap_or(now), last: now });
+        if first.is_none() {
+            let older = |resolving: &&mut Resolving| resolving.at.is_some_and(|at| at < now);
+            self.resolutions.values_mut().filter(older).for_each(|resolving| resolving.doubted = true);
+            self.schedule();
+        }
     }
 
     fn calm_at(&self) -> Option<Timestamp> {
@@ -606,8 +623,11 @@ impl Machine {
         self.calm_at().is_none_or(|calm| now >= calm)
     }
 
+    /// Whether every revision is known, and was asked for since something changed.
     fn is_resolved(&self) -> bool {
-        self.unknown == 0
+        let first = self.unrest.map_or(Timestamp::MIN, |unrest| unrest.first);
+        let is_fresh = |resolving: &Resolving| resolving.at.is_some_and(|at| at >= first);
+        self.unknown == 0 && self.resolutions.values().all(is_fresh)
     }
 
     /// Whether the run is not what is wanted, and a newer one is to begin.

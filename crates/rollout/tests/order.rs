@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 use baton_api::strategy::RolloutStep;
+use baton_rollout::blocker::Reason;
 use baton_rollout::head::{Head, Intent};
 use baton_rollout::live::{Live, Operation};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
@@ -76,6 +77,8 @@ struct World {
     control: Control,
     /// Whether the repository can be asked; else the Applications are.
     resolvable: bool,
+    /// Whether it takes longer for one to become ready than until the next commit.
+    slow: bool,
     /// Whether operations may fail or be lost.
     faulty: bool,
     head: Option<(u64, BTreeMap<String, String>)>,
@@ -142,6 +145,7 @@ impl World {
             steps,
             control: Control::default(),
             resolvable: true,
+            slow: false,
             faulty: true,
             head: None,
             run: BTreeMap::new(),
@@ -257,7 +261,7 @@ impl World {
     fn operate(&mut self, name: &Arc<str>) {
         let now = self.now;
         let pace = 200 + self.dice.below(4000);
-        let ready_in = self.dice.below(6000);
+        let ready_in = if self.slow { 70_000 } else { self.dice.below(6000) };
         let (sync_fails, quick) = (self.faulty && self.dice.chance(10), self.dice.chance(20));
         let wipe = if self.faulty && self.dice.chance(20) { now + self.dice.below(3000) } else { 0 };
         let thing = self.things.get_mut(name).expect("an Application");
@@ -651,6 +655,13 @@ fn story(seed: u64) -> (usize, usize) {
                     thing.compares_at = world.now;
                 }
             }
+            25 => {
+                let at = world.dice.below(world.steps.len() as u64) as usize;
+                let limit = json!(1 + world.dice.below(3));
+                world.steps[at].max_update = serde_json::from_value(limit).expect("a number");
+                world.template += 1;
+            }
+            26 => world.control.abort = Some(world.now.to_string().into()),
             23..=24 => world.control.retry = Some(world.now.to_string().into()),
             14..=15 => world.control.paused = !world.control.paused,
             16..=17 => {
@@ -721,6 +732,52 @@ fn story(seed: u64) -> (usize, usize) {
         })
         .collect();
     panic!("seed {seed}: the rollout does not end: {blockers:#?}\n{:#?}", world.tail());
+}
+
+/// A commit every minute for half an hour while somebody joins or leaves every ten seconds: the last step is done now
+/// and then, or it is said that the rollout starves.
+#[test]
+fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
+    for slow in [false, true] {
+        let mut world = World::new(7);
+        (world.faulty, world.slow) = (false, slow);
+        let mut controller = Controller::start(&mut world);
+        let (mut created, mut finished, mut starved, mut last) = (100, 0, 0, 0);
+        while world.now < 1_800_000 {
+            let before = world.now;
+            world.now += 100;
+            world.live_on();
+            let passed = |every: u64| before / every != world.now / every;
+            if passed(60_000) {
+                world.branch += 1;
+            }
+            if passed(10_000) {
+                let newest: Arc<str> = format!("app-{}", created - 1).into();
+                match world.things.get_mut(&newest).filter(|thing| thing.gone_at.is_none()) {
+                    Some(thing) => thing.gone_at = Some(world.now + 3000),
+                    None => {
+                        world.create(created, false);
+                        created += 1;
+                    }
+                }
+            }
+            controller.listen(&world);
+            controller.act(&mut world);
+            let run = &controller.machine.head().run;
+            if run.finished.is_some() && run.seq > last {
+                last = run.seq;
+                finished += 1;
+            }
+            let blockers = controller.machine.blockers(time(world.now));
+            starved += usize::from(blockers.iter().any(|blocker| blocker.reason == Reason::Starved));
+        }
+        println!(
+            "slow: {slow}; {finished} runs ended, starving was named {starved} times, {} starts",
+            world.starts
+        );
+        assert!(finished > 0 || starved > 0, "{:#?}", world.tail());
+        assert!(slow || finished > 0, "no run ended: {:#?}", world.tail());
+    }
 }
 
 #[test]

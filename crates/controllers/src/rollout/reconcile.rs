@@ -225,7 +225,9 @@ impl Reconciler {
         let stale = desk.machine.stale_reads();
         desk.learn(news, offer);
         self.metrics.stale.inc_by(desk.machine.stale_reads() - stale);
-        if desk.doubts_head {
+        // Whoever resumes says so in the head too, which nobody watches.
+        let resumed = desk.machine.head().run.paused && !self.control(key).paused;
+        if desk.doubts_head || resumed {
             self.reload(key, desk).await?;
         }
         if desk.doubts_applications {

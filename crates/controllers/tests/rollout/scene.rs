@@ -23,6 +23,8 @@ use crate::faults::Wire;
 
 pub(crate) const NAMESPACE: &str = "argocd";
 pub(crate) const REPOSITORY: &str = "https://git.example.com/apps.git";
+/// Another repository, for Applications that come from two.
+pub(crate) const SECOND: &str = "https://git.example.com/more.git";
 const MEMBER: &str = "https://east.example.com";
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 /// Virtual time after which a test's hope is given up.
@@ -35,6 +37,7 @@ pub(crate) struct Scene {
     /// What the ApplicationSet controller asks of the API.
     pub(crate) wire: Wire,
     repository: TempDir,
+    second: TempDir,
     clock: Clock,
     running: Vec<JoinHandle<()>>,
 }
@@ -58,7 +61,10 @@ pub(crate) struct Version {
 impl Scene {
     pub(crate) async fn new() -> Scene {
         let repository = tempfile::tempdir().expect("a directory");
-        git(repository.path(), &["init", "-q", "-b", "main"]);
+        let second = tempfile::tempdir().expect("a directory");
+        for directory in [&repository, &second] {
+            git(directory.path(), &["init", "-q", "-b", "main"]);
+        }
         let control = cluster(1).await;
         let member = cluster(2).await;
         for definition in definitions() {
@@ -68,14 +74,17 @@ impl Scene {
             control.apply("test", &object).await.expect("an object");
         }
         let clock = Clock::starting_at(EPOCH.parse().expect("a date"));
-        Scene::start(control, member, repository, clock)
+        Scene::start(control, member, [repository, second], clock)
     }
 
-    fn start(control: Cluster, member: Cluster, repository: TempDir, clock: Clock) -> Scene {
+    fn start(control: Cluster, member: Cluster, [repository, second]: [TempDir; 2], clock: Clock) -> Scene {
         let wire = Wire::new(control.clone());
         let repositories = || {
             Repositories::new(baton_source::Settings {
-                local: BTreeMap::from([(REPOSITORY.to_owned(), repository.path().to_owned())]),
+                local: BTreeMap::from([
+                    (REPOSITORY.to_owned(), repository.path().to_owned()),
+                    (SECOND.to_owned(), second.path().to_owned()),
+                ]),
                 revision_cache: Duration::ZERO,
                 cache_dir: repository.path().join(".git").join("baton"),
                 ..baton_source::Settings::default()
@@ -98,7 +107,7 @@ impl Scene {
             tokio::spawn(async move { drop(controller.run(std::future::pending()).await) }),
             tokio::spawn(async move { drop(applications.run(std::future::pending()).await) }),
         ];
-        Scene { control, member, wire, repository, clock, running }
+        Scene { control, member, wire, repository, second, clock, running }
     }
 
     /// Drops both controllers where they stand, as a crash would, and starts others.
@@ -107,22 +116,54 @@ impl Scene {
             task.abort();
             let _ = task.await;
         }
-        Scene::start(self.control, self.member, self.repository, self.clock)
+        Scene::start(self.control, self.member, [self.repository, self.second], self.clock)
     }
 
     /// Writes the files of Applications with this value and commits them; tells the commit.
     pub(crate) fn commit(&self, names: &[&str], value: &str) -> String {
-        for name in names {
-            let directory = self.repository.path().join(name);
-            std::fs::create_dir_all(&directory).expect("a directory");
-            let manifest = format!(
-                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  value: \"{value}\"\n"
-            );
-            std::fs::write(directory.join("map.yaml"), manifest).expect("a file");
+        write_and_commit(self.repository.path(), names, value)
+    }
+
+    /// The same on another branch.
+    pub(crate) fn commit_on(&self, branch: &str, names: &[&str], value: &str) -> String {
+        let repository = self.repository.path();
+        git(repository, &["checkout", "-q", "-B", branch]);
+        let commit = write_and_commit(repository, names, &format!("{branch} {value}"));
+        git(repository, &["checkout", "-q", "main"]);
+        commit
+    }
+
+    /// The same in the second repository.
+    pub(crate) fn commit_second(&self, names: &[&str], value: &str) -> String {
+        write_and_commit(self.second.path(), names, value)
+    }
+
+    /// Writes a file of the repository, or takes it away; the next commit holds it.
+    pub(crate) fn write(&self, path: &str, content: Option<&str>) {
+        let path = self.repository.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        match content {
+            Some(content) => std::fs::write(path, content).expect("a file"),
+            None => std::fs::remove_file(path).expect("a file"),
         }
-        git(self.repository.path(), &["add", "-A"]);
-        git(self.repository.path(), &["commit", "-q", "--allow-empty", "-m", value]);
-        git(self.repository.path(), &["rev-parse", "HEAD"])
+    }
+
+    /// Now, as approvals are written.
+    pub(crate) fn now(&self) -> String {
+        self.clock.now_in_seconds().to_string()
+    }
+
+    /// Asks for a comparison, as people do when they push.
+    pub(crate) async fn ask_for_refresh(&self, name: &str) {
+        self.annotate_application(name, "argocd.argoproj.io/refresh", "normal").await;
+    }
+
+    pub(crate) async fn annotate_application(&self, name: &str, annotation: &str, value: &str) {
+        let client = Client::new(self.control.service(), NAMESPACE);
+        let api: kube::Api<baton_api::Application> = kube::Api::namespaced(client, NAMESPACE);
+        let patch = json!({"metadata": {"annotations": {annotation: value}}});
+        let params = kube::api::PatchParams::default();
+        api.patch(name, &params, &kube::api::Patch::Merge(patch)).await.expect("a patch");
     }
 
     pub(crate) async fn apply(&self, object: Value) -> Value {
@@ -200,6 +241,20 @@ impl Scene {
             })
             .collect()
     }
+}
+
+fn write_and_commit(repository: &Path, names: &[&str], value: &str) -> String {
+    for name in names {
+        let directory = repository.join(name);
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let manifest = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  value: \"{value}\"\n"
+        );
+        std::fs::write(directory.join("map.yaml"), manifest).expect("a file");
+    }
+    git(repository, &["add", "-A"]);
+    git(repository, &["commit", "-q", "--allow-empty", "-m", value]);
+    git(repository, &["rev-parse", "HEAD"])
 }
 
 pub(crate) fn text(object: &Value, pointer: &str) -> String {

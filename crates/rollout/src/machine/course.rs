@@ -50,6 +50,7 @@ impl Machine {
             n: before.map_or(0, |row| row.n).max(stamped),
             slot: holds,
             since: before.filter(|_| holds).map_or(0, |row| row.since),
+            taken: before.filter(|_| holds).map_or(0, |row| row.taken),
             ..Row::new(app.id, pin.hash)
         }
     }

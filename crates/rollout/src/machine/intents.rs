@@ -46,7 +46,10 @@ impl Machine {
             let landed = landed(live, &self.head.run.set);
             match row.fence {
                 true if landed >= row.n => {
-                    rows.push(Row { intent: None, fence: false, slot: false, ..row.clone() })
+                    // A slot that an earlier write took stays taken, and what came of that write still counts.
+                    let slot = row.slot && row.taken + 1 != row.n;
+                    let intent = slot.then_some(Intent::Fence);
+                    rows.push(Row { intent, fence: false, slot, ..row.clone() })
                 }
                 true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
                 true => {}
@@ -225,6 +228,7 @@ impl Machine {
                 n: row.n + 1,
                 slot: true,
                 since,
+                taken: if row.slot { row.taken } else { row.n + 1 },
                 ..row.clone()
             });
         }
@@ -249,9 +253,16 @@ impl Machine {
             return false;
         }
         *left -= 1;
-        let since = if slot && !row.slot { now.as_second() } else { row.since };
-        let row =
-            Row { intent: Some(ready.intent), n: row.n + 1, slot: row.slot || slot, since, ..row.clone() };
+        let takes = slot && !row.slot;
+        let (since, taken) = if takes { (now.as_second(), row.n + 1) } else { (row.since, row.taken) };
+        let row = Row {
+            intent: Some(ready.intent),
+            n: row.n + 1,
+            slot: row.slot || slot,
+            since,
+            taken,
+            ..row.clone()
+        };
         change.rows.push(row);
         true
     }

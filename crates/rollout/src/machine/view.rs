@@ -63,7 +63,7 @@ impl Machine {
             object: "".into(),
             message,
             remedy: reason.remedy(),
-            since: run.started,
+            since: None,
             next_look,
         };
         if wanted.control.paused || run.paused {
