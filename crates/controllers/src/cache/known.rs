@@ -1,7 +1,9 @@
 //! All caches together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use baton_api::project::SyncWindow;
 use baton_generators::SecretData;
 use parking_lot::Mutex;
 
@@ -22,6 +24,8 @@ pub(crate) struct Known {
     pub(crate) secrets: Mutex<Secrets>,
     /// Projects by name, and whether each takes only signed commits.
     pub(crate) projects: Mutex<BTreeMap<String, bool>>,
+    /// Sync windows of projects that have any, by name.
+    pub(crate) windows: Mutex<Arc<BTreeMap<String, Vec<SyncWindow>>>>,
     /// Argo CD's own ConfigMaps, by name.
     pub(crate) config_maps: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
     /// Argo CD's own Secrets, by name.
@@ -29,6 +33,20 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// A project has these sync windows now. Tells whether it had others.
+    pub(crate) fn set_windows(&self, project: &str, windows: Vec<SyncWindow>) -> bool {
+        let mut all = self.windows.lock();
+        if all.get(project).map(Vec::as_slice).unwrap_or_default() == windows {
+            return false;
+        }
+        let all = Arc::make_mut(&mut all);
+        match windows.is_empty() {
+            true => drop(all.remove(project)),
+            false => drop(all.insert(project.to_owned(), windows)),
+        }
+        true
+    }
+
     /// Whether Applications may be deployed to the cluster Argo CD runs in.
     pub(crate) fn in_cluster_enabled(&self) -> bool {
         let maps = self.config_maps.lock();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baton_api::project::SyncWindow;
 use baton_api::{AppProject, ApplicationSet};
 use baton_generators::demands_signatures;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -175,6 +176,13 @@ impl Names {
         Names { feed, seen: BTreeSet::new() }
     }
 
+    /// What a project lets be synced when.
+    fn windows(&self, name: &str, windows: Vec<SyncWindow>) {
+        if self.feed.0.known.set_windows(name, windows) {
+            self.feed.0.rollout.windows_changed();
+        }
+    }
+
     /// A project that exists, and whether it takes only signed commits; or one that is gone.
     fn project(&self, name: &str, signed: Option<bool>) {
         let shared = &self.feed.0;
@@ -238,16 +246,22 @@ impl Follower<DeserializeGuard<AppProject>> for Names {
 
     fn complete(&mut self) {
         let known = self.feed.0.known.projects.lock().clone();
-        known.keys().filter(|name| !self.seen.contains(*name)).for_each(|name| self.project(name, None));
+        for name in known.keys().filter(|name| !self.seen.contains(*name)) {
+            self.windows(name, Vec::new());
+            self.project(name, None);
+        }
     }
 
     fn applied(&mut self, project: DeserializeGuard<AppProject>) {
         // Of a project that cannot be read the strictest is believed.
         let signed = project.0.as_ref().map_or(true, |project| demands_signatures(&project.spec));
+        let windows = project.0.as_ref().map(|project| project.spec.sync_windows.clone());
+        self.windows(&project.name_any(), windows.unwrap_or_default());
         self.project(&project.name_any(), Some(signed));
     }
 
     fn deleted(&mut self, project: DeserializeGuard<AppProject>) {
+        self.windows(&project.name_any(), Vec::new());
         self.project(&project.name_any(), None);
     }
 }

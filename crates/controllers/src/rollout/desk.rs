@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::application::ApplicationSpec;
-use baton_rollout::machine::{Control, Machine, Wanted};
+use baton_api::project::SyncWindow;
+use baton_rollout::live::Live;
+use baton_rollout::machine::{Control, Machine, Wanted, Write};
 use baton_rollout::pin::SourceKey;
 use baton_sync::normalize;
 use jiff::Timestamp;
@@ -16,6 +18,7 @@ use super::inbox::News;
 use super::resolve::Asked;
 use super::sight::Sight;
 use super::view::View;
+use super::windows::Windows;
 use crate::application_set::Automation;
 
 /// One set that is being rolled out. Of its Applications no more is kept than the machine needs, and their live
@@ -32,6 +35,9 @@ pub(super) struct Desk {
     offer: Option<Arc<Offer>>,
     control: Control,
     specs: BTreeMap<Arc<str>, Spec>,
+    windows: Windows,
+    /// Writes that failed in this pass: name, number and why.
+    failed: Vec<(Arc<str>, u64, String)>,
 }
 
 struct Spec {
@@ -52,7 +58,34 @@ impl Desk {
             offer: None,
             control: Control::default(),
             specs: BTreeMap::new(),
+            windows: Windows::default(),
+            failed: Vec::new(),
         }
+    }
+
+    /// A write failed. The machine is not told before the pass is over, or it would ask for nothing else.
+    pub(super) fn hold_back(&mut self, write: &Write, why: String) {
+        self.failed.push((write.name.clone(), write.stamp.n, why));
+    }
+
+    /// Tells the machine of the writes that failed. Gives the first of them.
+    pub(super) fn give_back(&mut self) -> Option<(Arc<str>, String)> {
+        let failed = std::mem::take(&mut self.failed);
+        failed.iter().for_each(|(name, n, _)| self.machine.failed(name, *n));
+        failed.into_iter().next().map(|(name, _, why)| (name, why))
+    }
+
+    /// Looks at the windows of projects. Where what was told of them does not hold any more, all is to be seen anew.
+    pub(super) fn watch_windows(&mut self, windows: Arc<BTreeMap<String, Vec<SyncWindow>>>, now: Timestamp) {
+        if self.windows.is_outdated(&windows, now) {
+            self.windows = Windows::new(windows, now);
+            self.doubts_applications = true;
+        }
+    }
+
+    /// When windows open or close.
+    pub(super) fn windows_change_at(&self) -> Option<Timestamp> {
+        self.windows.changes_at()
     }
 
     /// Whether it is the set of this UID that is rolled out.
@@ -89,7 +122,8 @@ impl Desk {
 
     pub(super) fn see(&mut self, sight: &Sight, offer: &Offer) {
         self.keep(sight);
-        self.machine.saw(sight.live(&offer.ignored));
+        let live = self.live(sight, offer);
+        self.machine.saw(live);
     }
 
     pub(super) fn lose(&mut self, name: &str, uid: &str) {
@@ -101,11 +135,15 @@ impl Desk {
 
     /// A consistent list showed these Applications and no others.
     pub(super) fn list(&mut self, version: u64, sights: &[Box<Sight>], offer: &Offer) {
-        let lives = sights.iter().map(|sight| sight.live(&offer.ignored)).collect();
+        let lives = sights.iter().map(|sight| self.live(sight, offer)).collect();
         self.machine.listed(version, lives);
         let shown: BTreeSet<&str> = sights.iter().map(|sight| &*sight.name).collect();
         self.specs.retain(|name, _| shown.contains(&**name));
         sights.iter().for_each(|sight| self.keep(sight));
+    }
+
+    fn live(&mut self, sight: &Sight, offer: &Offer) -> Live {
+        Live { closed: self.windows.closed(&sight.name, &sight.spec), ..sight.live(&offer.ignored) }
     }
 
     fn keep(&mut self, sight: &Sight) {

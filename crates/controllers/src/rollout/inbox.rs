@@ -57,6 +57,11 @@ impl Inbox {
         self.boxes.lock().remove(set);
     }
 
+    /// The sets whose news are kept.
+    pub(crate) fn sets(&self) -> Vec<ObjectKey> {
+        self.boxes.lock().keys().cloned().collect()
+    }
+
     /// A version of an Application of this set was seen.
     pub(crate) fn seen(&self, set: &ObjectKey, sight: Box<Sight>) {
         let mut boxes = self.boxes.lock();

@@ -16,6 +16,7 @@ mod reconcile;
 mod resolve;
 mod sight;
 mod view;
+mod windows;
 mod write;
 
 pub(crate) use board::{Board, Offer, Template};

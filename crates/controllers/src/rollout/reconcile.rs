@@ -175,6 +175,11 @@ impl Reconciler {
         }
     }
 
+    /// Windows of a project have changed.
+    pub(crate) fn windows_changed(&self) {
+        self.inbox.sets().into_iter().for_each(|set| self.queue.add(set));
+    }
+
     fn take_desk(&self, key: &ObjectKey, offer: &Offer) -> Option<Desk> {
         let desk = self.desks.lock().remove(key)?;
         // A set of the same name made anew has a rollout of its own.
@@ -194,6 +199,15 @@ impl Reconciler {
     }
 
     async fn drive(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {
+        let outcome = self.turns(key, desk).await;
+        // What could not be written is tried again by the next pass, so that nobody else has to wait for it.
+        match (outcome, desk.give_back()) {
+            (Ok(_), Some((name, why))) => Err(PassError::Write { name, why }),
+            (outcome, _) => outcome,
+        }
+    }
+
+    async fn turns(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {
         for _ in 0..MOST_TURNS {
             let Posted::Offer(offer) = self.board.read(key) else {
                 self.queue.add(key.clone());
@@ -219,7 +233,10 @@ impl Reconciler {
 
     /// Feeds the machine, asks it, and does the first thing it says.
     async fn turn(&self, key: &ObjectKey, desk: &mut Desk, offer: &Arc<Offer>) -> Result<Turn, PassError> {
-        desk.wish(offer, self.control(key), self.settings.clock.now());
+        let now = self.settings.clock.now();
+        desk.wish(offer, self.control(key), now);
+        let windows = self.known.windows.lock().clone();
+        desk.watch_windows(windows, now);
         let (news, gap) = self.inbox.take(key);
         desk.doubts_applications |= gap;
         let stale = desk.machine.stale_reads();
@@ -254,7 +271,7 @@ impl Reconciler {
             self.write(key, desk, offer, decision.writes).await?;
             return Ok(Turn::More);
         }
-        Ok(Turn::Rest(decision.wake))
+        Ok(Turn::Rest(decision.wake.into_iter().chain(desk.windows_change_at()).min()))
     }
 
     async fn list(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Result<(), PassError> {
@@ -337,7 +354,6 @@ impl Reconciler {
         });
         let at_once = self.settings.concurrent_application_updates.max(LEAST_AT_ONCE);
         let results: Vec<(Write, Written)> = stream::iter(attempts).buffered(at_once).collect().await;
-        let mut failure = None;
         for (write, written) in results {
             match written {
                 Written::Answer(answer) => {
@@ -351,13 +367,15 @@ impl Reconciler {
                     desk.doubts_head = true;
                 }
                 Written::Failed(why) => {
-                    failure.get_or_insert(PassError::Write { name: write.name.clone(), why });
+                    desk.hold_back(&write, why);
+                    self.look(key, desk, offer, &write).await?;
+                    continue;
                 }
             }
             self.look(key, desk, offer, &write).await?;
             desk.machine.failed(&write.name, write.stamp.n);
         }
-        failure.map_or(Ok(()), Err)
+        Ok(())
     }
 
     async fn write_one(
@@ -456,6 +474,9 @@ impl Reconciler {
                     desk.machine.stored(&change);
                 } else if !decision.writes.is_empty() {
                     self.write(key, &mut desk, &offer, decision.writes).await?;
+                    if let Some((name, why)) = desk.give_back() {
+                        return Err(PassError::Write { name, why });
+                    }
                 } else {
                     break;
                 }
@@ -467,6 +488,9 @@ impl Reconciler {
 
     /// Writes what people may see, if it is time. Tells when it will be.
     async fn show(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Option<Duration> {
+        if let Some(rest) = desk.view.rests() {
+            return Some(rest);
+        }
         for _ in 0..VIEW_ATTEMPTS {
             let set = self.set(key)?;
             if set.metadata.uid.as_deref() != Some(&*offer.wanted.set) {

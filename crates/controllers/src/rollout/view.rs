@@ -34,6 +34,11 @@ const BYTES: usize = (1 << 20) - (96 << 10);
 /// What an entry of `status.resources` takes, names aside.
 const RESOURCE_BYTES: usize = 190;
 
+/// What an entry of `status.applicationStatus` takes, its texts aside.
+const ENTRY_BYTES: usize = 200;
+/// Longest message of an entry.
+const MESSAGE: usize = 512;
+
 /// What was shown, and when.
 #[derive(Debug, Default)]
 pub(super) struct View {
@@ -65,6 +70,12 @@ impl View {
         (self.written, self.stage) = (None, None);
     }
 
+    /// How long nothing may be written yet, so that nothing need be made ready.
+    pub(super) fn rests(&self) -> Option<Duration> {
+        let wait = (self.written? + PAUSE).checked_duration_since(Instant::now())?;
+        (!wait.is_zero()).then_some(wait)
+    }
+
     /// What is to be written now into the status of the set.
     pub(super) fn plan(&mut self, shown: &Shown, set: &Whole, now: Timestamp) -> Plan {
         let at = Instant::now();
@@ -78,11 +89,6 @@ impl View {
         }
         if !changed {
             return Plan { patch: None, wait: None };
-        }
-        if let Some(wait) = self.written.and_then(|written| (written + PAUSE).checked_duration_since(at))
-            && !wait.is_zero()
-        {
-            return Plan { patch: None, wait: Some(wait) };
         }
         let mut changes = Map::new();
         let mut wait = None;
@@ -130,8 +136,7 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
     let mut left = budget(set, &rollout);
     let mut entries: Vec<_> = entries
         .map_while(|entry| {
-            left =
-                left.checked_sub(serde_json::to_string(&entry).map_or(usize::MAX, |text| text.len() + 1))?;
+            left = left.checked_sub(bytes_of(&entry))?;
             Some(entry)
         })
         .collect();
@@ -185,7 +190,7 @@ fn entry(name: &str, progress: Progress) -> ApplicationSetApplicationStatus {
     };
     ApplicationSetApplicationStatus {
         application: name.to_owned(),
-        message: progress.message,
+        message: shortened(progress.message),
         status,
         step: progress.step.map_or_else(|| "-1".to_owned(), |step| (step + 1).to_string()),
         target_revisions: progress.revisions.iter().map(|revision| revision.to_string()).collect(),
@@ -195,6 +200,20 @@ fn entry(name: &str, progress: Progress) -> ApplicationSetApplicationStatus {
             version => version.to_string(),
         },
     }
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE {
+        message.truncate(message.floor_char_boundary(MESSAGE));
+        message.push('…');
+    }
+    message
+}
+
+/// What an entry takes, at most as a rule: quotation marks in its message may make it a little more.
+fn bytes_of(entry: &ApplicationSetApplicationStatus) -> usize {
+    let revisions: usize = entry.target_revisions.iter().map(|revision| revision.len() + 3).sum();
+    ENTRY_BYTES + entry.application.len() + entry.message.len() * 11 / 10 + revisions
 }
 
 /// How many bytes the list of Applications may take.

@@ -1,0 +1,128 @@
+//! What goes wrong, or is forbidden, holds up those who must wait for it and nobody else.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::faults::Fault;
+use crate::scene::{NAMESPACE, Scene, fleet, objects, text};
+
+const MEMBERS: [(&str, &str); 4] = [("a", "dev"), ("b", "dev"), ("c", "test"), ("d", "prod")];
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+fn is_at(scene: &Scene, name: &str, commit: &str) -> bool {
+    let application = &scene.applications()[name];
+    let status = &application["status"];
+    status["sync"]["status"] == "Synced"
+        && status["operationState"]["syncResult"]["revision"] == commit
+        && application["operation"].is_null()
+}
+
+fn condition(scene: &Scene, kind: &str) -> String {
+    let set = scene.set("fleet");
+    let all = set["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = all.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default();
+    format!("{}: {}", text(&found, "/status"), text(&found, "/message"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_cannot_be_written_holds_up_only_later_steps() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    scene.wire.fail(|_, call| {
+        let (resource, name, _) = call.target();
+        (call.method == Method::PATCH && resource == "applications" && name == "a")
+            .then(|| Fault::Refused(422, "a webhook says no".to_owned()))
+    });
+    let commit = scene.commit(&NAMES, "1");
+    scene.until("its neighbour to be synced", |scene| is_at(scene, "b", &commit)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    for late in ["a", "c", "d"] {
+        assert!(!is_at(&scene, late, &commit), "{late}");
+    }
+    scene.wire.heal();
+    scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_failing_request_only_delays() {
+    let scene = Scene::new().await;
+    let mut count = 0;
+    scene.wire.fail(move |_, call| {
+        count += usize::from(!call.watch);
+        let fault = match count % 7 {
+            3 => Fault::Refused(500, "no".to_owned()),
+            5 => Fault::Done(500, "done, and not told".to_owned()),
+            _ => return None,
+        };
+        (!call.watch).then_some(fault)
+    });
+    for number in 0..3 {
+        let commit = scene.commit(&NAMES, &number.to_string());
+        if number == 0 {
+            scene.apply(fleet(&MEMBERS)).await;
+        }
+        scene.rolled_out(&commit).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_window_holds_its_step_and_is_named() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let mut project = objects(&scene.control, "appprojects.argoproj.io")["default"].clone();
+    project["metadata"] = json!({"name": "default", "namespace": NAMESPACE});
+    project["spec"]["syncWindows"] =
+        json!([{"kind": "deny", "schedule": "0 0 * * *", "duration": "1h", "applications": ["c"]}]);
+    scene.apply(project).await;
+    let commit = scene.commit(&NAMES, "1");
+    scene
+        .until("the window to be named", |scene| {
+            let rollout = scene.set("fleet")["status"]["rollout"].clone();
+            let blockers = rollout["blockers"].as_array().cloned().unwrap_or_default();
+            let named = |blocker: &Value| blocker["reason"] == "SyncWindow" && blocker["object"] == "c";
+            is_at(scene, "a", &commit) && is_at(scene, "b", &commit) && blockers.iter().any(named)
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(!is_at(&scene, "c", &commit) && !is_at(&scene, "d", &commit));
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_with_the_steps_is_told_and_they_go_on() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    let mut set = fleet(&MEMBERS);
+    set["spec"]["strategy"]["rollingSync"]["steps"][1]["maxUpdate"] = "many".into();
+    scene.apply(set.clone()).await;
+    scene.rolled_out(&commit).await;
+    let expected = "True: step 2: maxUpdate \"many\" is neither a number nor a percentage: 1 is used";
+    assert_eq!(condition(&scene, "InvalidRolloutConfig"), expected);
+    set["spec"]["strategy"]["rollingSync"]["steps"][1]["matchExpressions"][0]["values"] =
+        json!(["dev", "test"]);
+    scene.apply(set.clone()).await;
+    let expected =
+        "True: Application a is selected by steps 1, 2: the first counts (and 1 more Applications)";
+    scene.until("the overlap to be told", |scene| condition(scene, "InvalidRolloutConfig") == expected).await;
+    set["spec"]["ignoreApplicationDifferences"] = json!([{"jsonPointers": ["/spec/syncPolicy"]}]);
+    scene.apply(set.clone()).await;
+    scene
+        .until("the rule to be told", |scene| {
+            condition(scene, "InvalidRolloutConfig").starts_with("True: ignoreApplicationDifferences covers")
+        })
+        .await;
+    set["spec"]["strategy"]["rollingSync"]["steps"] = json!([]);
+    scene.apply(set).await;
+    scene
+        .until("the lack of steps to be told", |scene| {
+            condition(scene, "ErrorOccurred") == "True: No steps defined for rollout"
+        })
+        .await;
+}
