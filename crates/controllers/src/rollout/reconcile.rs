@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_api::application::ApplicationSpec;
 use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
 use baton_api::{ApplicationSet, names};
@@ -359,6 +360,11 @@ impl Reconciler {
                 Written::Answer(answer) => {
                     self.metrics.writes.inc();
                     self.fold(key, desk, offer, &write, &answer);
+                    let switches_off = matches!(write.what, Intent::Arm | Intent::Spec | Intent::Start);
+                    if switches_off && still_syncs(&answer) {
+                        // An API that does not know the switch drops it.
+                        desk.automation = Automation::Removed;
+                    }
                     continue;
                 }
                 Written::NotMade => {
@@ -431,10 +437,6 @@ impl Reconciler {
         self.known.applications.lock().fold(observed);
         match sight.filter(|_| ours) {
             Some(sight) => {
-                let writes_policy = matches!(write.what, Intent::Arm | Intent::Spec | Intent::Start);
-                if writes_policy && sight.still_syncs() {
-                    desk.automation = Automation::Removed;
-                }
                 desk.see(&sight, offer);
             }
             None => desk.lose(&write.name, &write.uid),
@@ -607,6 +609,11 @@ fn patch(key: &ObjectKey, desk: &Desk, offer: &Offer, write: &Write) -> Result<V
         automation: desk.automation,
     };
     write::patch(write, &ground).map_err(|error| error.to_string())
+}
+
+/// Whether an Application syncs by itself.
+fn still_syncs(application: &Value) -> bool {
+    ApplicationSpec::deserialize(&application["spec"]).is_ok_and(|spec| spec.auto_syncs())
 }
 
 /// What the conditions say about the rollout.

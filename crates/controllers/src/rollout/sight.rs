@@ -184,11 +184,6 @@ impl Sight {
         }
     }
 
-    /// Whether it may sync by itself.
-    pub(crate) fn still_syncs(&self) -> bool {
-        ApplicationSpec::deserialize(&self.spec).is_ok_and(|spec| spec.auto_syncs())
-    }
-
     fn last(&self, state: &RawState) -> live::Operation {
         let phase = state.phase.clone().unwrap_or_default();
         let message = state.message.as_deref().unwrap_or_default();

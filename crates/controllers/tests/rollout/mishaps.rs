@@ -126,3 +126,33 @@ async fn what_is_wrong_with_the_steps_is_told_and_they_go_on() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_head_is_made_anew_and_nothing_is_synced_again() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let run = scene.set("fleet")["status"]["rollout"]["run"].as_i64().expect("a run");
+    let name = "fleet.baton-rollout";
+    let mut head = objects(&scene.control, "configmaps")[name].clone();
+    head["metadata"] = json!({"name": name, "namespace": NAMESPACE, "labels": head["metadata"]["labels"]});
+    head["data"]["run"] = "no longer JSON".into();
+    scene.apply(head).await;
+    let revision = scene.revision();
+    let scene = scene.crash().await;
+    scene
+        .until("the next run", |scene| {
+            let rollout = scene.set("fleet")["status"]["rollout"].clone();
+            rollout["run"].as_i64() > Some(run) && rollout["state"] == "Complete"
+        })
+        .await;
+    scene.control.delete_object("v1", "ConfigMap", NAMESPACE, name).await.expect("a deletion");
+    let scene = scene.crash().await;
+    scene.until("another head", |scene| objects(&scene.control, "configmaps").contains_key(name)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let operated = scene.versions_since(revision).into_iter().filter_map(|version| version.object);
+    assert_eq!(operated.filter(|object| !object["operation"].is_null()).count(), 0);
+    let commit = scene.commit(&NAMES, "1");
+    scene.rolled_out(&commit).await;
+}
