@@ -687,11 +687,17 @@ fn failed(reason: &'static str, message: String) -> Verdict {
     Verdict::Failed { reason, message, generated: true }
 }
 
-/// Whether two states of a set ask for the same.
+/// Whether two states of a set ask for the same. The head of a rollout may be among the annotations, and asks for nothing.
 fn is_same_wish(a: &ApplicationSet, b: &ApplicationSet) -> bool {
-    let (a, b) = (&a.metadata, &b.metadata);
-    (a.generation, &a.annotations, &a.labels, &a.finalizers, &a.deletion_timestamp)
-        == (b.generation, &b.annotations, &b.labels, &b.finalizers, &b.deletion_timestamp)
+    let told = |set: &ApplicationSet| {
+        let mut annotations = set.metadata.annotations.clone().unwrap_or_default();
+        annotations.remove(names::baton::ROLLOUT);
+        annotations
+    };
+    let (old, new) = (&a.metadata, &b.metadata);
+    (old.generation, &old.labels, &old.finalizers, &old.deletion_timestamp)
+        == (new.generation, &new.labels, &new.finalizers, &new.deletion_timestamp)
+        && told(a) == told(b)
 }
 
 fn seen(set: &ApplicationSet) -> Seen<'_> {

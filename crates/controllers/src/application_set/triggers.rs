@@ -1,6 +1,9 @@
 //! Which changes make a pass worth while.
 
+use std::collections::BTreeMap;
+
 use baton_api::names::application_set::REFRESH;
+use baton_api::names::baton::ROLLOUT;
 
 use crate::cache::{ApplicationChange, Held, ObjectKey, SetChange};
 
@@ -18,15 +21,15 @@ pub(crate) fn set_changed(change: &SetChange) -> bool {
     let (none, also_none) = (Default::default(), Default::default());
     let old = old.annotations.as_ref().unwrap_or(&none);
     let new = new.annotations.as_ref().unwrap_or(&also_none);
+    // The removal of the request is this controller's own, and so is the head of a rollout; other changes beside them
+    // still count.
     let refreshed = old.contains_key(REFRESH) && !new.contains_key(REFRESH);
-    let others = |key: &&String| *key != REFRESH;
-    match refreshed {
-        // The removal of the request is this controller's own; other changes beside it still count.
-        true => {
-            old.keys().filter(others).any(|key| old.get(key) != new.get(key)) || new.len() + 1 != old.len()
-        }
-        false => old != new,
-    }
+    let counts = |key: &str| key != ROLLOUT && !(refreshed && key == REFRESH);
+    let told = |all: &BTreeMap<String, String>| -> Vec<(String, String)> {
+        let told = all.iter().filter(|(key, _)| counts(key));
+        told.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    old != new && told(old) != told(new)
 }
 
 /// The set that needs a pass for a change of one of its Applications. Verdicts need none: an order that waits for them

@@ -156,3 +156,33 @@ async fn a_lost_head_is_made_anew_and_nothing_is_synced_again() {
     let commit = scene.commit(&NAMES, "1");
     scene.rolled_out(&commit).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_the_right_to_write_config_maps_the_head_is_an_annotation() {
+    let scene = Scene::new().await;
+    let forbid = |scene: &Scene| {
+        scene.wire.fail(|_, call| {
+            let (resource, name, _) = call.target();
+            // Listing is another right.
+            let is_map = resource == "configmaps" && (!name.is_empty() || call.method == Method::POST);
+            is_map.then(|| Fault::Refused(403, "configmaps is forbidden".to_owned()))
+        });
+    };
+    forbid(&scene);
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let head = text(&scene.set("fleet"), "/metadata/annotations/baton.dev~1rollout");
+    assert!(head.contains("finished"), "{head}");
+    assert_eq!(
+        objects(&scene.control, "configmaps").keys().filter(|name| name.starts_with("fleet")).count(),
+        0
+    );
+    let run = scene.set("fleet")["status"]["rollout"]["run"].clone();
+    let scene = scene.crash().await;
+    forbid(&scene);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(scene.set("fleet")["status"]["rollout"]["run"], run, "the same run goes on");
+    let commit = scene.commit(&NAMES, "1");
+    scene.rolled_out(&commit).await;
+}
