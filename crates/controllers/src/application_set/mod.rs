@@ -46,7 +46,7 @@ use crate::cache::{Held, Kept, Known, ObjectKey, Record, Whole};
 use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
-use crate::rollout::Board;
+use crate::rollout::{Board, listable};
 use crate::settings::Settings;
 use crate::webhook::Candidate;
 use compare::Rules;
@@ -364,6 +364,7 @@ impl Reconciler {
             applications: Some(&owned),
             standing: Some(&outcome.standing),
             deletion: outcome.shown_deletion(order::rolls(&set, &self.settings)),
+            listed_at_most: self.listed_at_most(key, &owned, ordered.is_some()),
             ..self.findings(&verdict)
         };
         let written = self.write_status(key, set, &findings).await?;
@@ -621,6 +622,18 @@ impl Reconciler {
         if let Some(recorder) = &self.recorder {
             recorder.warning(&about(set), reason, message);
         }
+    }
+
+    /// How many Applications are listed in the status; 0 is all. A rollout needs room beside them.
+    fn listed_at_most(
+        &self,
+        key: &ObjectKey,
+        owned: &BTreeMap<Arc<str>, Arc<Record>>,
+        ordered: bool,
+    ) -> usize {
+        let most = self.settings.max_resources_status_count;
+        let fits = listable(owned.keys().map(|name| &**name), &key.namespace);
+        if !ordered || fits >= owned.len() || (1..=fits).contains(&most) { most } else { fits }
     }
 
     /// Whether the set kept an order once and the rollout side has not let go of it yet.

@@ -25,6 +25,7 @@ pub(crate) use metrics::RolloutMetrics;
 pub(crate) use reconcile::{Parts, Reconciler};
 pub(crate) use resolve::Resolver;
 pub(crate) use sight::{RawStatus, Sight};
+pub(crate) use view::listable;
 
 /// Field manager of every write of a rollout.
 pub(crate) const MANAGER: &str = "baton-rollout";

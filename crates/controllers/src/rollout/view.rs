@@ -31,8 +31,10 @@ const FEW: usize = 100;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// What a set's object may take, its margin off.
 const BYTES: usize = (1 << 20) - (96 << 10);
-/// What an entry of `status.resources` takes, names aside.
-const RESOURCE_BYTES: usize = 190;
+/// What the entries of `status.resources` may take in a set that is rolled out.
+const RESOURCES_BYTES: usize = 512 << 10;
+/// What one of them takes, names aside.
+const RESOURCE_BYTES: usize = 160;
 
 /// What an entry of `status.applicationStatus` takes, its texts aside.
 const ENTRY_BYTES: usize = 200;
@@ -125,6 +127,7 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
     let unfinished = |progress: &Progress| progress.step.is_some() && progress.status != Status::Healthy;
     let step = all.iter().filter(|(_, one)| unfinished(one)).filter_map(|(_, one)| one.step).min();
     let total = all.len();
+    let names: usize = all.iter().map(|(name, _)| name.len()).sum();
     let mut rollout = machine.status(now);
     rollout.observed_generation = generation;
     // Those that are done say the least, and are left out first.
@@ -133,7 +136,7 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
         (done(one), a).cmp(&(done(two), b))
     });
     let entries = all.into_iter().map(|(name, progress)| entry(&name, progress));
-    let mut left = budget(set, &rollout);
+    let mut left = budget(set, &rollout, names / total.max(1));
     let mut entries: Vec<_> = entries
         .map_while(|entry| {
             left = left.checked_sub(bytes_of(&entry))?;
@@ -150,6 +153,16 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
         };
     }
     Shown { entries, rollout: as_stored(&rollout), progressing: progressing(step) }
+}
+
+/// How many of a set's Applications may be listed in `status.resources`, so that there is room for the rollout.
+pub(crate) fn listable<'a>(names: impl Iterator<Item = &'a str>, namespace: &str) -> usize {
+    let mut left = RESOURCES_BYTES;
+    let fits = |name: &&str| {
+        let bytes = RESOURCE_BYTES + namespace.len() + name.len();
+        left.checked_sub(bytes).inspect(|rest| left = *rest).is_some()
+    };
+    names.take_while(fits).count()
 }
 
 /// Whether something of a rollout is left in the status of a set.
@@ -217,11 +230,9 @@ fn bytes_of(entry: &ApplicationSetApplicationStatus) -> usize {
 }
 
 /// How many bytes the list of Applications may take.
-fn budget(set: &Whole, rollout: &RolloutStatus) -> usize {
+fn budget(set: &Whole, rollout: &RolloutStatus, name: usize) -> usize {
     let bytes = |value: serde_json::Result<String>| value.map_or(0, |text| text.len());
     let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
-    // Names of Applications are about as long as that of their set, as a rule; at most 63 where they are labels.
-    let name = set.metadata.name.as_deref().unwrap_or_default().len().max(40);
     let resources = set.listed.count * (RESOURCE_BYTES + namespace.len() + name);
     let fixed = bytes(serde_json::to_string(&set.spec)) * 2
         + bytes(serde_json::to_string(&set.metadata))
@@ -276,4 +287,87 @@ fn differing(a: &[ApplicationSetApplicationStatus], b: &[ApplicationSetApplicati
 fn says_the_same(a: &ApplicationSetApplicationStatus, b: &ApplicationSetApplicationStatus) -> bool {
     (&a.application, &a.status, &a.step, &a.message, &a.target_revisions)
         == (&b.application, &b.status, &b.step, &b.message, &b.target_revisions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::written;
+    use baton_api::application_status::{HealthCode, SyncCode};
+    use baton_rollout::machine::{Control, Member, Wanted};
+    use baton_rollout::steps::Steps;
+
+    fn name(number: usize) -> String {
+        format!("an-application-with-a-usual-name-{number:05}")
+    }
+
+    fn machine(count: usize, missing: usize) -> Machine {
+        let steps = serde_json::from_value::<Vec<_>>(json!([{}])).expect("steps");
+        let member = Member { step: Some(0), spec: None, sources: Vec::new(), self_heal: false };
+        let wanted = Wanted {
+            set: "uid".into(),
+            generation: 1,
+            steps: Steps::read(&steps).0,
+            members: (missing..count).map(|number| (name(number).into(), member.clone())).collect(),
+            frozen: None,
+            fuse: None,
+            keeps_leavers: false,
+            control: Control::default(),
+        };
+        let mut machine = Machine::new(None);
+        machine.wants(wanted, Timestamp::UNIX_EPOCH);
+        machine.decide(Timestamp::UNIX_EPOCH);
+        machine
+    }
+
+    fn set(resources: usize) -> ApplicationSet {
+        let mut set = ApplicationSet::default();
+        (set.metadata.name, set.metadata.namespace) = (Some("fleet".into()), Some("argocd".into()));
+        set.status.resources = (0..resources)
+            .map(|number| written(&name(number), "argocd", SyncCode::OutOfSync, HealthCode::Progressing))
+            .collect();
+        set
+    }
+
+    #[test]
+    fn a_set_of_ten_thousand_stays_under_a_mebibyte() {
+        let mut object =
+            set(listable((0..10_000).map(name).collect::<Vec<_>>().iter().map(String::as_str), "argocd"));
+        let shown = shown(&machine(10_000, 0), &Whole::new(object.clone()), 1, Timestamp::UNIX_EPOCH);
+        assert!(!shown.entries.is_empty() && shown.entries.len() < 10_000);
+        let left = format!("{} of 10000 Applications are not listed", 10_000 - shown.entries.len());
+        assert!(shown.rollout.message.contains(&left), "{}", shown.rollout.message);
+        object.status.application_status = shown.entries;
+        object.status.rollout = Some(shown.rollout);
+        let bytes = serde_json::to_string(&object).expect("JSON").len();
+        assert!(bytes < 1 << 20, "{bytes} bytes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_list_is_not_written_for_every_change_in_it() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut view = View::default();
+        let mut object = set(0);
+        let mut write = |machine: &Machine, object: &mut ApplicationSet| {
+            let set = Whole::new(object.clone());
+            let shown = shown(machine, &set, 1, now);
+            let plan = view.plan(&shown, &set, now);
+            let patch = plan.patch.unwrap_or_default();
+            if patch["status"].get("applicationStatus").is_some() {
+                object.status.application_status = shown.entries;
+                return (true, plan.wait);
+            }
+            (false, plan.wait)
+        };
+        assert!(write(&machine(1000, 0), &mut object).0);
+        tokio::time::advance(PAUSE).await;
+        let (listed, wait) = write(&machine(1000, 3), &mut object);
+        assert_eq!((listed, wait), (false, Some(PATIENCE * 997)));
+        tokio::time::advance(PAUSE).await;
+        assert!(write(&machine(1000, 100), &mut object).0, "many changes are worth it");
+        tokio::time::advance(PAUSE).await;
+        assert!(!write(&machine(1000, 101), &mut object).0);
+        tokio::time::advance(PATIENCE * 1000).await;
+        assert!(write(&machine(1000, 101), &mut object).0, "it does not wait for ever");
+    }
 }
