@@ -388,7 +388,7 @@ fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Appli
     let mut about = run.obstacles.iter().filter(|obstacle| obstacle.is_about(&entry.application));
     let named = about.find(|obstacle| !is_queueing(&obstacle.reason));
     let first = match (&entry.status, named) {
-        (_, Some(named)) => Some(named.clone()),
+        (_, Some(named)) => Some(Obstacle { count: 1, ..named.clone() }),
         (ProgressiveSyncCode::Healthy, None) => None,
         _ => Some(Obstacle { since, ..guessed(entry, run) }),
     };
@@ -538,6 +538,12 @@ impl Obstacle {
 
     fn is_about(&self, application: &str) -> bool {
         self.object.rsplit('/').next().is_some_and(|name| name == application)
+    }
+
+    /// Whether a message says no more than this.
+    pub fn says(&self, message: &str) -> bool {
+        message.strip_prefix(self.reason.as_str()).and_then(|rest| rest.strip_prefix(": "))
+            == Some(self.message.as_str())
     }
 
     /// Whether only a person can end the wait.

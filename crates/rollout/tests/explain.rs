@@ -84,6 +84,8 @@ fn a_reason_in_a_message_is_the_reason() {
             "`baton app confirm-deletion`"
         )
     );
+    assert!(first.says("ApprovalRequired: waiting for pruning confirmation: v1/Secret"));
+    assert!(!first.says("waiting for pruning confirmation: v1/Secret"));
     assert_eq!(standing.outlook(), Outlook::WaitsForPerson);
 }
 

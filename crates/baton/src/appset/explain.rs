@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_rollout::explain::{self, ApplicationStanding, Standing};
+use baton_rollout::explain::{self, ApplicationStanding, Obstacle, Standing};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
@@ -97,7 +97,7 @@ pub(super) fn run_text(
 ) -> String {
     let mut out = screen.labelled("Set:", name, Tone::Heading, COLUMN);
     out.push_str(&view::summary(standing, now, screen));
-    if !standing.message.is_empty() {
+    if !standing.message.is_empty() && !is_said(&standing.message, standing.first.as_ref()) {
         out.push_str(&screen.labelled("Message:", &standing.message, Tone::Plain, COLUMN));
     }
     for revision in &standing.revisions {
@@ -123,6 +123,11 @@ pub(super) fn run_text(
         }
     }
     out
+}
+
+/// Whether the wait that follows says the same.
+fn is_said(message: &str, first: Option<&Obstacle>) -> bool {
+    first.is_some_and(|first| first.says(message))
 }
 
 /// The first wait in full, further ones in a line each.
@@ -153,7 +158,7 @@ pub(super) fn application_text(
     out.push_str(&line("Step:", &step, Tone::Plain));
     let since = one.since.map(|at| format!(" for {}", super::screen::span(at, now))).unwrap_or_default();
     out.push_str(&line("Status:", &format!("{}{since}", one.status), view::state_tone(&one.status)));
-    if !one.message.is_empty() {
+    if !one.message.is_empty() && !is_said(&one.message, one.first.as_ref()) {
         out.push_str(&line("Message:", &one.message, Tone::Plain));
     }
     if !one.target_revisions.is_empty() {
