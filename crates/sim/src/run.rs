@@ -20,7 +20,7 @@ const SLACK: SignedDuration = SignedDuration::from_secs(45);
 /// How long nothing may have been written before a world counts as at rest.
 const REST: Duration = Duration::from_secs(100);
 /// How long a world may take to come to rest.
-const PATIENCE: Duration = Duration::from_secs(45 * 60);
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// How long it then must stay so.
 const QUIET: Duration = Duration::from_secs(5 * 60);
 

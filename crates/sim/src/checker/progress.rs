@@ -25,7 +25,7 @@ pub(super) fn violations(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>
     if named.is_empty() {
         return blame(format!("{unfinished}, and nothing names what it waits for"));
     }
-    match excused(case, wanted) {
+    match excused(case, wanted, &named) {
         true => Vec::new(),
         false => blame(format!("{unfinished}, though nothing stands in its way; named: {named:?}")),
     }
@@ -91,11 +91,14 @@ fn named(set: &Value) -> Vec<String> {
     blockers.chain(errors).collect()
 }
 
-/// Whether people or git hold the rollout.
-fn excused(case: &Case<'_>, wanted: &Wanted<'_>) -> bool {
+/// Whether people or git hold the rollout: by a pause, by a held step, by a broken commit, or since nobody prunes.
+fn excused(case: &Case<'_>, wanted: &Wanted<'_>, named: &[String]) -> bool {
+    let prunes =
+        wanted.set.pointer("/spec/template/spec/syncPolicy/automated/prune") == Some(&Value::Bool(true));
+    let unpruned = !prunes && named.iter().any(|name| name.starts_with("PruneOnly "));
     let held = wanted.steps.iter().any(|step| step.limit(100) == Some(0));
     let broken = wanted.apps.values().any(|app| {
         case.git.broken.contains(&(case.git.head.clone(), text(&app.spec, "/source/path").to_owned()))
     });
-    wanted.paused || held || broken
+    wanted.paused || held || broken || unpruned
 }
