@@ -8,7 +8,7 @@ use baton_api::application::ApplicationSpec;
 use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
 use baton_api::{ApplicationSet, names};
-use baton_rollout::head::{Change, Intent};
+use baton_rollout::head::{Change, Intent, Run};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
 use baton_rollout::steps::Steps;
 use futures::{StreamExt, stream};
@@ -57,6 +57,8 @@ pub(crate) enum PassError {
     Read { name: Arc<str>, why: ApiError },
     #[error("cannot write Application {name:?}: {why}")]
     Write { name: Arc<str>, why: String },
+    #[error("cannot read the ApplicationSet: {0}")]
+    Set(#[source] ApiError),
     #[error("cannot update the status: {0}")]
     View(#[source] ApiError),
     #[error("the rollout does not come to rest")]
@@ -234,6 +236,9 @@ impl Reconciler {
 
     /// Feeds the machine, asks it, and does the first thing it says.
     async fn turn(&self, key: &ObjectKey, desk: &mut Desk, offer: &Arc<Offer>) -> Result<Turn, PassError> {
+        if desk.machine.head().run.paused && !self.control(key).paused {
+            self.end_pause(key, desk).await?;
+        }
         let now = self.settings.clock.now();
         desk.wish(offer, self.control(key), now);
         let windows = self.known.windows.lock().clone();
@@ -243,9 +248,7 @@ impl Reconciler {
         let stale = desk.machine.stale_reads();
         desk.learn(news, offer);
         self.metrics.stale.inc_by(desk.machine.stale_reads() - stale);
-        // Whoever resumes says so in the head too, which nobody watches.
-        let resumed = desk.machine.head().run.paused && !self.control(key).paused;
-        if desk.doubts_head || resumed {
+        if desk.doubts_head {
             self.reload(key, desk).await?;
         }
         if desk.doubts_applications {
@@ -325,6 +328,23 @@ impl Reconciler {
             desk.machine.reload(head);
         }
         Ok(())
+    }
+
+    /// The head holds the rollout and the set, as it is known, does not. Either the annotation is on its way, or a person
+    /// took it away: then the head lets go too, whoever wrote the pause there.
+    async fn end_pause(&self, key: &ObjectKey, desk: &mut Desk) -> Result<(), PassError> {
+        self.reload(key, desk).await?;
+        if !desk.machine.head().run.paused {
+            return Ok(());
+        }
+        if let Some(raw) = self.sets(key).get(&key.name).await.map_err(PassError::Set)? {
+            self.fold_set(key, &raw);
+        }
+        if self.control(key).paused {
+            return Ok(());
+        }
+        let run = Run { paused: false, ..desk.machine.head().run.clone() };
+        self.store(key, desk, &Change { run: Some(run), ..Change::default() }).await
     }
 
     /// Makes writes whose intents are stored, and tells the machine what became of each.

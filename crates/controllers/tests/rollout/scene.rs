@@ -179,6 +179,20 @@ impl Scene {
         api.patch(name, &params, &kube::api::Patch::Merge(patch)).await.expect("a patch");
     }
 
+    /// Writes the pause into the head of the rollout, as `baton appset pause` does beside the annotation.
+    pub(crate) async fn pause_in_head(&self, set: &str) {
+        let client = Client::new(self.control.service(), NAMESPACE);
+        let heads: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
+            kube::Api::namespaced(client, NAMESPACE);
+        let name = format!("{set}.baton-rollout");
+        let data = heads.get(&name).await.expect("a head").data.expect("data");
+        let mut run: Value = serde_json::from_str(&data["run"]).expect("a run");
+        run["paused"] = json!(true);
+        let patch = json!({"data": {"run": run.to_string()}});
+        let params = kube::api::PatchParams::default();
+        heads.patch(&name, &params, &kube::api::Patch::Merge(patch)).await.expect("a patch");
+    }
+
     /// Waits until something is true of the whole scene.
     pub(crate) async fn until(&self, what: &str, hoped: impl Fn(&Scene) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;

@@ -35,6 +35,24 @@ async fn a_paused_rollout_writes_nothing_until_it_is_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_in_the_head_ends_with_the_annotation_of_the_set() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&["a", "b", "c"], "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    scene.annotate_set("fleet", PAUSED, Some("true")).await;
+    scene.pause_in_head("fleet").await;
+    scene.until("a pause", |scene| scene.rollout_state() == "Paused").await;
+    // Whoever takes over reads the pause in the head.
+    let scene = scene.crash().await;
+    let commit = scene.commit(&["a", "b", "c"], "1");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(scene.rollout_state(), "Paused");
+    scene.annotate_set("fleet", PAUSED, None).await;
+    scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn to_rolling_sync_and_back_restores_automatic_sync() {
     let scene = Scene::new().await;
     let commit = scene.commit(&["a", "b", "c"], "0");
