@@ -4,7 +4,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help build up test tools bench lint fmt
+.PHONY: help build up test tools bench soak lint fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench rollouts -- --bench
+
+soak: ## SEEDS=n worlds of the simulator from FIRST_SEED=m on
+	BATON_SIM_SEEDS=$(or $(SEEDS),1000) BATON_SIM_FIRST_SEED=$(or $(FIRST_SEED),1) \
+		$(CARGO) test --release --locked -p baton-sim --test seeds -- no_seed --nocapture
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check
