@@ -88,3 +88,75 @@ async fn to_rolling_sync_and_back_restores_automatic_sync() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_flight_at_the_switch_goes_in_order_once_automatic_sync_is_off() {
+    let scene = Scene::new().await;
+    let names = ["a", "b", "c"];
+    let commit = scene.commit(&names, "0");
+    let mut together = fleet(&MEMBERS);
+    together["spec"]["strategy"] = json!({"type": "AllAtOnce"});
+    scene.apply(together.clone()).await;
+    let synced_at = |scene: &Scene, commit: &str| {
+        let applications = scene.applications();
+        let synced = |one: &Value| {
+            one["status"]["sync"]["status"] == "Synced"
+                && one["status"]["sync"]["revision"] == *commit
+                && one["status"]["health"]["status"] == "Healthy"
+        };
+        applications.len() == 3 && applications.values().all(synced)
+    };
+    scene.until("automatic syncs", |scene| synced_at(scene, &commit)).await;
+    let policies = |scene: &Scene| -> Vec<String> {
+        scene.applications().values().map(|one| one["spec"]["syncPolicy"].to_string()).collect()
+    };
+    let before = policies(&scene);
+    for number in 1..=4 {
+        let (since, commit) = (scene.revision(), scene.commit(&names, &number.to_string()));
+        // The last step notices first, and may be under way by itself when the strategy changes.
+        scene.ask_for_refresh("c").await;
+        tokio::time::sleep(Duration::from_millis(150 * number)).await;
+        scene.apply(fleet(&MEMBERS)).await;
+        scene.rolled_out(&commit).await;
+        let armed = opened_after(&scene, since);
+        let mut known: std::collections::BTreeMap<String, Value> = Default::default();
+        for version in scene.versions_since(0) {
+            let Some(now) = version.object else { continue };
+            let idle = known.get(&version.name).is_none_or(|before| before["operation"].is_null());
+            if idle && !now["operation"].is_null() && version.revision > armed {
+                let own = now["operation"]["info"][1]["name"] == "baton.dev/pin";
+                assert!(own, "{} syncs by itself after it was armed: {:#}", version.name, now["operation"]);
+                let earlier = known.iter().filter(|(name, _)| **name < version.name);
+                for (name, other) in earlier {
+                    let arrived = other["status"]["sync"]["revision"] == *commit
+                        && other["status"]["sync"]["status"] == "Synced"
+                        && other["operation"].is_null();
+                    assert!(
+                        arrived,
+                        "{} began before {name} was done: {:#}",
+                        version.name, other["status"]["sync"]
+                    );
+                }
+            }
+            known.insert(version.name, now);
+        }
+        scene.apply(together.clone()).await;
+        scene.until("the policies of before", |scene| policies(scene) == before).await;
+        scene.until("all is at rest", |scene| synced_at(scene, &commit)).await;
+    }
+}
+
+/// The revision at which the first step of the first run since another revision opened.
+fn opened_after(scene: &Scene, since: u64) -> u64 {
+    let history = scene.control.store().history(since);
+    let heads = history.iter().filter(|event| {
+        &*event.record.key.resource == "configmaps" && event.record.key.name.ends_with(".baton-rollout")
+    });
+    let mut opened = heads.filter(|event| {
+        let head: Value = serde_json::from_slice(&event.record.json()).expect("JSON");
+        let run = head.pointer("/data/run").and_then(Value::as_str).unwrap_or("{}");
+        let run: Value = serde_json::from_str(run).expect("a run");
+        run["open"].as_u64() > Some(0)
+    });
+    opened.next().map(|event| event.revision).expect("a step that opened")
+}
