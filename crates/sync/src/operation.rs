@@ -384,7 +384,9 @@ pub fn ended(
 }
 
 fn complete(application: &Application, mut state: OperationState, now: Timestamp) -> Write {
-    state.finished_at = Some(Time(now));
+    // A start may have been put off to a second of its own; nothing ends before it began.
+    let began = state.started_at.as_ref().map_or(now, |time| time.0);
+    state.finished_at = Some(Time(now.max(began)));
     let sync = state.operation.sync.as_ref();
     let for_real = sync.is_some_and(|sync| !sync.dry_run);
     let refresh = match state.operation.initiated_by.automated {

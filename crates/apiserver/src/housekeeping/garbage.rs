@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use baton_store::{Change, Event, Key, Record};
+use memchr::memmem;
 use serde_json::Value;
 
 use crate::catalog::Resource;
@@ -19,8 +20,12 @@ const MANAGER: &str = "garbage-collector";
 /// Follows the history for ever.
 pub(crate) async fn run(core: Arc<Core>) {
     loop {
-        let mut collector =
-            Collector { core: core.clone(), dependents: HashMap::new(), owners: HashMap::new() };
+        let mut collector = Collector {
+            core: core.clone(),
+            dependents: HashMap::new(),
+            owners: HashMap::new(),
+            standings: HashMap::new(),
+        };
         let revision = core.store.revision();
         let Ok(mut watch) = core.store.watch("", None, revision) else { continue };
         for storage in core.store.resources() {
@@ -39,8 +44,8 @@ pub(crate) async fn run(core: Arc<Core>) {
 
 /// Whether an object can concern the collector at all; spares parsing the many that cannot.
 fn mentions(json: &[u8]) -> bool {
-    let holds = |needle: &[u8]| json.windows(needle.len()).any(|window| window == needle);
-    holds(b"\"ownerReferences\"") || holds(b"\"deletionTimestamp\"")
+    memmem::find(json, b"\"ownerReferences\"").is_some()
+        || memmem::find(json, b"\"deletionTimestamp\"").is_some()
 }
 
 struct Collector {
@@ -49,6 +54,17 @@ struct Collector {
     dependents: HashMap<String, BTreeSet<Key>>,
     /// The reverse, so that a changed object can be taken out again.
     owners: HashMap<Key, Vec<String>>,
+    /// What owners were when last looked at. A set owns thousands, and is too large to be read for each of them.
+    standings: HashMap<Key, Standing>,
+}
+
+/// What an owner's own object says of its dependents' future.
+#[derive(Debug, Clone)]
+struct Standing {
+    revision: u64,
+    uid: String,
+    /// It goes, and waits for its dependents to go first.
+    waits: bool,
 }
 
 /// What has become of one of an object's owners.
@@ -91,25 +107,24 @@ impl Collector {
             if object::has_finalizer(&object, ORPHAN) {
                 self.orphan(&record.key, &object).await;
             } else if object::has_finalizer(&object, FOREGROUND) {
-                self.foreground(&record.key, &object).await;
+                self.foreground(&record.key, object::uid(&object)).await;
             }
         }
     }
 
     async fn gone(&mut self, object: &Value, key: &Key) {
         self.index(key, Vec::new());
+        self.standings.remove(key);
         for dependent in self.dependents.remove(object::uid(object)).unwrap_or_default() {
             self.check(&dependent).await;
         }
         // An owner may have waited for this one.
         for owner in references(object) {
             if let Some((_, key)) = self.locate(owner, object::namespace(object))
-                && let Some(record) = self.core.store.get(&key)
+                && let Some(standing) = self.standing(&key)
+                && standing.waits
             {
-                let owner = object::read(&record);
-                if object::is_terminating(&owner) && object::has_finalizer(&owner, FOREGROUND) {
-                    self.foreground(&key, &owner).await;
-                }
+                self.finish_foreground(&key, &standing.uid).await;
             }
         }
     }
@@ -142,9 +157,10 @@ impl Collector {
         if object::is_terminating(&item) && !object::has_finalizer(&item, FOREGROUND) {
             return;
         }
-        let states: Vec<(String, Owner)> = references(&item)
-            .map(|owner| (text(owner, "uid").to_owned(), self.state(owner, object::namespace(&item))))
-            .collect();
+        let mut states: Vec<(String, Owner)> = Vec::new();
+        for owner in references(&item) {
+            states.push((text(owner, "uid").to_owned(), self.state(owner, object::namespace(&item))));
+        }
         if states.is_empty() || states.iter().all(|(_, state)| *state == Owner::Solid) {
             return;
         }
@@ -184,21 +200,37 @@ impl Collector {
         }
     }
 
-    fn state(&self, owner: &Value, namespace: &str) -> Owner {
+    fn state(&mut self, owner: &Value, namespace: &str) -> Owner {
         let Some((resource, key)) = self.locate(owner, namespace) else { return Owner::Solid };
         // A namespaced owner of a cluster-scoped object cannot exist.
         if resource.namespaced && namespace.is_empty() {
             return Owner::Absent;
         }
-        let Some(record) = self.core.store.get(&key) else { return Owner::Absent };
-        let found = object::read(&record);
-        if object::uid(&found) != text(owner, "uid") {
-            Owner::Absent
-        } else if object::is_terminating(&found) && object::has_finalizer(&found, FOREGROUND) {
-            Owner::Waiting
-        } else {
-            Owner::Solid
+        match self.standing(&key) {
+            Some(standing) if standing.uid != text(owner, "uid") => Owner::Absent,
+            Some(standing) if standing.waits => Owner::Waiting,
+            Some(_) => Owner::Solid,
+            None => Owner::Absent,
         }
+    }
+
+    /// What an owner is now, if it is there.
+    fn standing(&mut self, key: &Key) -> Option<Standing> {
+        let Some(record) = self.core.store.get(key) else {
+            self.standings.remove(key);
+            return None;
+        };
+        if let Some(known) = self.standings.get(key).filter(|known| known.revision == record.revision) {
+            return Some(known.clone());
+        }
+        let object = object::read(&record);
+        let standing = Standing {
+            revision: record.revision,
+            uid: object::uid(&object).to_owned(),
+            waits: object::is_terminating(&object) && object::has_finalizer(&object, FOREGROUND),
+        };
+        self.standings.insert(key.clone(), standing.clone());
+        Some(standing)
     }
 
     fn locate(&self, owner: &Value, namespace: &str) -> Option<(Arc<Resource>, Key)> {
@@ -236,17 +268,21 @@ impl Collector {
         self.core.drop_finalizer(key, ORPHAN, MANAGER).await;
     }
 
-    async fn foreground(&mut self, key: &Key, owner: &Value) {
-        let uid = object::uid(owner);
+    async fn foreground(&mut self, key: &Key, uid: &str) {
         let dependents = self.dependents.get(uid).cloned().unwrap_or_default();
         for dependent in &dependents {
             Box::pin(self.check(dependent)).await;
         }
+        self.finish_foreground(key, uid).await;
+    }
+
+    /// Lets an owner go that none of its dependents holds back any more.
+    async fn finish_foreground(&self, key: &Key, uid: &str) {
         let blocks = |dependent: &Key| {
             let item = self.core.store.get(dependent).map(|record| object::read(&record)).unwrap_or_default();
             references(&item).any(|owner| text(owner, "uid") == uid && owner["blockOwnerDeletion"] == true)
         };
-        if !dependents.iter().any(blocks) {
+        if !self.dependents.get(uid).into_iter().flatten().any(blocks) {
             self.core.drop_finalizer(key, FOREGROUND, MANAGER).await;
         }
     }

@@ -91,6 +91,15 @@ fn no_two_operations_begin_in_the_same_second() {
 }
 
 #[test]
+fn an_operation_that_began_in_a_second_of_its_own_does_not_end_before_it() {
+    let app = application(json!({"operation": {}, "status": {
+        "operationState": {"phase": "Succeeded", "startedAt": START}}}));
+    let Step::End(write) = first_step(&app, at(START)) else { panic!("no operation to run") };
+    assert!(write.state.started_at > Some(Time(at(START))));
+    assert_eq!(write.state.finished_at, write.state.started_at);
+}
+
+#[test]
 fn a_request_that_cannot_run_ends_with_an_error() {
     let deleting = json!({"deletionTimestamp": START});
     for (change, expected) in [
