@@ -113,20 +113,6 @@ fn unkept(set: &ApplicationSet, strategy: &Strategy, report: &mut Report<'_>) {
             "not kept by `kubectl delete --cascade=foreground`: the set's name is too long for that of its guard",
         );
     }
-    for (index, rule) in set.spec.ignore_application_differences.iter().enumerate() {
-        let covers = |text: &String| {
-            let text = text.trim().replace('/', ".");
-            [".metadata", ".metadata.ownerReferences", ".metadata.labels"].contains(&text.as_str())
-        };
-        if rule.json_pointers.iter().chain(&rule.jq_path_expressions).any(covers) {
-            report.warning(
-                "deletion-order",
-                format!("spec.ignoreApplicationDifferences[{index}]"),
-                "Applications that exist already get no guard, so `kubectl delete --cascade=foreground` does not keep \
-                 the order of deletion",
-            );
-        }
-    }
 }
 
 fn fuse(set: &ApplicationSet, report: &mut Report<'_>) {

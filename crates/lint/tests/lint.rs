@@ -226,7 +226,6 @@ fn an_order_of_deletion_that_is_not_kept_is_told() {
     };
     assert_eq!(ordered("", ""), []);
     let long = format!("name: {}\nspec:", "w".repeat(240));
-    let ignore = "spec:\n  ignoreApplicationDifferences:\n    - jsonPointers: [/metadata/ownerReferences]\n";
     for (from, to, path, message) in [
         (
             "spec:\n",
@@ -235,7 +234,6 @@ fn an_order_of_deletion_that_is_not_kept_is_told() {
             "lets nothing be deleted",
         ),
         ("name: web\nspec:", &*long, "spec.strategy.deletionOrder", "--cascade=foreground"),
-        ("spec:\n", ignore, "spec.ignoreApplicationDifferences[0]", "--cascade=foreground"),
     ] {
         let found = ordered(from, to);
         let told = found

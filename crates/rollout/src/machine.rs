@@ -55,7 +55,7 @@ pub struct Wanted {
     pub steps: Steps,
     /// The Applications by name.
     pub members: BTreeMap<Arc<str>, Member>,
-    /// Why it is not known who belongs to the set, where it is not: membership then stays as it was.
+    /// Why it is not known what the set wants, where it is not: members stay as they were, and nothing is started.
     pub frozen: Option<Arc<str>>,
     /// Why Applications that left may not be deleted yet, where a mass deletion waits for approval.
     pub fuse: Option<Arc<str>>,
@@ -508,7 +508,9 @@ impl Machine {
             _ => {}
         }
         let paused = wanted.control.paused || self.head.run.paused;
-        let stopped = paused || superseded || self.head.run.aborted || self.is_outdated(wanted);
+        // What is not known to be wanted is not begun; what was may be wrong by now.
+        let held = paused || wanted.frozen.is_some();
+        let stopped = held || superseded || self.head.run.aborted || self.is_outdated(wanted);
         // What was intended and has not landed is settled before anything else: made where the run goes on, and made
         // impossible where it does not.
         let settling = self.fences(stopped);
@@ -519,14 +521,14 @@ impl Machine {
         if !writes.is_empty() {
             return Decision { writes, ..Decision::default() };
         }
-        if !paused && !self.disputed.is_empty() {
+        if !held && !self.disputed.is_empty() {
             let writes = self.ask_for_revisions(wanted, now);
             if !writes.is_empty() {
                 return Decision { writes, ..Decision::default() };
             }
         }
         if superseded {
-            let begins = !paused && wanted.fuse.is_none() && self.is_resolved() && self.is_calm(now);
+            let begins = !held && wanted.fuse.is_none() && self.is_resolved() && self.is_calm(now);
             return match (begins && self.unsettled.is_empty(), list) {
                 (true, None) => Decision { list: true, ..Decision::default() },
                 (true, Some(version)) => {

@@ -75,6 +75,8 @@ struct World {
     template: u64,
     steps: Vec<RolloutStep>,
     control: Control,
+    /// Why generators fail, while they do.
+    frozen: Option<Arc<str>>,
     /// Whether the repository can be asked; else the Applications are.
     resolvable: bool,
     /// Whether it takes longer for one to become ready than until the next commit.
@@ -144,6 +146,7 @@ impl World {
             template: 1,
             steps,
             control: Control::default(),
+            frozen: None,
             resolvable: true,
             slow: false,
             faulty: true,
@@ -220,7 +223,7 @@ impl World {
             generation: self.template as i64,
             steps: Steps::read(&self.steps).0,
             members: self.staying().map(|(name, thing)| (name.clone(), member(thing))).collect(),
-            frozen: None,
+            frozen: self.frozen.clone(),
             fuse: None,
             keeps_leavers: false,
             control: self.control.clone(),
@@ -663,6 +666,12 @@ fn story(seed: u64) -> (usize, usize) {
             }
             26 => world.control.abort = Some(world.now.to_string().into()),
             23..=24 => world.control.retry = Some(world.now.to_string().into()),
+            27 => {
+                world.frozen = match world.frozen {
+                    None => Some("a generator fails".into()),
+                    Some(_) => None,
+                };
+            }
             14..=15 => world.control.paused = !world.control.paused,
             16..=17 => {
                 let names: Vec<Arc<str>> = world.things.keys().cloned().collect();
@@ -681,6 +690,7 @@ fn story(seed: u64) -> (usize, usize) {
         }
     }
     world.control.paused = false;
+    world.frozen = None;
     world.faulty = false;
     let end = world.now + 1_200_000;
     let mut calm_since = None;
@@ -777,6 +787,43 @@ fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
         );
         assert!(finished > 0 || starved > 0, "{:#?}", world.tail());
         assert!(slow || finished > 0, "no run ended: {:#?}", world.tail());
+    }
+}
+
+/// Freezes the set at many moments of a rollout, with a new commit and without: from then on nothing is started.
+#[test]
+fn nothing_is_started_while_it_is_not_known_what_the_set_wants() {
+    for moment in 0..40 {
+        let mut world = World::new(moment);
+        world.faulty = false;
+        let mut controller = Controller::start(&mut world);
+        let mut live = |world: &mut World, until: u64| {
+            while world.now < until {
+                world.now += 100;
+                world.live_on();
+                controller.listen(world);
+                controller.act(world);
+            }
+            let blockers = controller.machine.blockers(time(world.now));
+            (controller.machine.head().run.clone(), blockers)
+        };
+        live(&mut world, moment * 500);
+        world.frozen = Some("a generator fails".into());
+        let frozen_at = world.now;
+        // What the controller was about to write when it heard of it is written still.
+        live(&mut world, frozen_at + 300);
+        let (starts, branch) = (world.starts, world.branch);
+        world.branch += moment % 2;
+        let (_, blockers) = live(&mut world, frozen_at + 600_000);
+        assert_eq!(world.starts, starts, "moment {moment}: {:#?}", world.tail());
+        let named = blockers.first().map(|blocker| (blocker.reason, blocker.message.as_str()));
+        assert_eq!(named, Some((Reason::GeneratorError, "a generator fails")));
+        world.frozen = None;
+        let end = world.now + 1_200_000;
+        let (run, _) = live(&mut world, end);
+        assert!(run.finished.is_some(), "moment {moment}: {:#?}", world.tail());
+        let target = (world.template, rev(branch + moment % 2));
+        assert!(world.staying().all(|(_, thing)| thing.deployed.as_ref() == Some(&target)));
     }
 }
 

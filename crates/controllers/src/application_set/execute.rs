@@ -26,6 +26,7 @@ use crate::cache::{Known, ObjectKey, Observed, Record};
 use crate::digest::Digest;
 use crate::events::Recorder;
 use crate::objects::{ApiError, Deleted, Objects, Seen};
+use crate::rollout::label_value;
 
 /// Beyond this many live Applications one list is cheaper than a request for each.
 const FEW: usize = 20;
@@ -176,12 +177,56 @@ impl Executor<'_> {
             let mut patch = json!({"metadata": {}});
             if what == Release::Whole {
                 owners.retain(|owner| !(owner.kind == "ApplicationSet" && owner.name == *self.set.name));
-                if observed.marked {
+                if live["metadata"]["labels"][SET_LABEL] == label_value(&self.set.name) {
                     patch["metadata"]["labels"] = json!({SET_LABEL: null});
                 }
             }
             patch["metadata"]["ownerReferences"] =
                 if owners.is_empty() { Value::Null } else { json!(owners) };
+            match self.objects.patch(name, patch, Seen::of(&live)).await {
+                Ok(answer) => {
+                    self.fold(&answer);
+                    return Ok(());
+                }
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ApplyError::Moving(name.to_owned()))
+    }
+
+    /// Puts the label and the guard of a set that keeps an order on Applications that lack them, and touches nothing
+    /// else: the order needs both even where Applications may not be updated.
+    pub(crate) async fn mark(&self, names: &[Arc<str>]) -> Failures {
+        let attempts: Vec<_> =
+            names.iter().map(|name| async move { (name.clone(), self.mark_one(name).await) }).collect();
+        let results: Vec<_> =
+            stream::iter(attempts).buffer_unordered(self.concurrency.max(1)).collect().await;
+        results.into_iter().filter_map(|(name, result)| Some((name, result.err()?))).collect()
+    }
+
+    async fn mark_one(&self, name: &str) -> Result<(), ApplyError> {
+        for _ in 0..2 {
+            let Some(live) = self.objects.get(name).await? else {
+                self.evict_unknown(name);
+                return Ok(());
+            };
+            let observed = observe(&live)?;
+            let ours = observed.owner.as_deref() == Some(&*self.set.name);
+            if !ours || observed.metadata.deletion_timestamp.is_some() {
+                self.fold(&live);
+                return Ok(());
+            }
+            let owners = observed.metadata.owner_references.unwrap_or_default();
+            let guarded = self.rules.guard.applied(&self.set.name, owners.clone());
+            let mut patch = json!({"metadata": {}});
+            if let Some(mark) = &self.rules.mark {
+                patch["metadata"]["labels"] = json!({SET_LABEL: mark});
+            }
+            if guarded != owners {
+                patch["metadata"]["ownerReferences"] = json!(guarded);
+            }
             match self.objects.patch(name, patch, Seen::of(&live)).await {
                 Ok(answer) => {
                     self.fold(&answer);

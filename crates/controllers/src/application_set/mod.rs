@@ -434,7 +434,8 @@ impl Reconciler {
         let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled, hands == Hands::OffSpecs);
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));
-        if plan.create.is_empty() && plan.compare.is_empty() && !leaving {
+        let unmarked = owned.values().any(|record| marks.are_missing_on(record));
+        if plan.create.is_empty() && plan.compare.is_empty() && !leaving && !unmarked {
             memory.forget_others(&owned);
             memory.teardown = Teardown::default();
             let invalid = order::deletion(set).err().map(|invalid| invalid.advice());
@@ -449,12 +450,18 @@ impl Reconciler {
         };
         let mut executor = self.executor(key, set, policy.allows_update());
         executor.rules.keeps_specs = hands == Hands::OffSpecs;
-        executor.rules.mark = marks.label;
-        executor.rules.guard = marks.guard;
+        executor.rules.mark.clone_from(&marks.label);
+        executor.rules.guard = marks.guard.clone();
         let render = |desired: &Desired| memory.rendered.render(set, &generated.groups, desired);
         let (settled, failures) = executor.write(&plan, render).await;
         memory.settled.extend(settled);
+        // Policies, faults and ignored fields keep updates from Applications, not what their order needs.
+        let unmarked = self.known.applications.lock().owned_by(key).into_iter();
+        let unmarked: Vec<Arc<str>> =
+            unmarked.filter(|(_, record)| marks.are_missing_on(record)).map(|(name, _)| name).collect();
+        let failed_marks = executor.mark(&unmarked).await;
         first(failures).map_err(|message| (writing, message))?;
+        first(failed_marks).map_err(|message| (reason::UPDATE_APPLICATION_ERROR, message))?;
         let leavers = Leavers { wanted: &wanted, owned: &owned, names: &plan.delete, destinations };
         let outcome = self.drop_leavers(&executor, set, memory, leavers).await;
         let outcome = outcome.map_err(|message| (reason::DELETE_APPLICATION_ERROR, message))?;

@@ -5,7 +5,7 @@ use baton_api::names::API_VERSION;
 use baton_api::names::baton::GUARD_SUFFIX;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::cache::is_guard_of;
+use crate::cache::{Record, is_guard_of};
 
 /// An Application that another controller has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,17 @@ pub(crate) struct Marks {
     /// Value of the label that names the set.
     pub(crate) label: Option<String>,
     pub(crate) guard: Guarding,
+}
+
+// === impl Marks ===
+
+impl Marks {
+    /// Whether an Application is to have something of this and has not.
+    pub(crate) fn are_missing_on(&self, application: &Record) -> bool {
+        let label = self.label.is_some() && !application.marked;
+        let guard = matches!(self.guard, Guarding::With(_)) && !application.guarded;
+        application.deleting.is_none() && (label || guard)
+    }
 }
 
 /// The reference to the guard of a set.

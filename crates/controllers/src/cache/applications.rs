@@ -25,7 +25,7 @@ pub(crate) struct Record {
     pub(crate) phase: Option<OperationPhase>,
     /// Since when it is being deleted, if it is.
     pub(crate) deleting: Option<Timestamp>,
-    /// Whether it carries the label of a set that keeps an order.
+    /// Whether it carries the label by which its set, if it keeps an order, lists it.
     pub(crate) marked: bool,
     /// Whether the guard of its set is among its owners.
     pub(crate) guarded: bool,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::digest::{Digest, Hasher};
-use crate::rollout::{RawStatus, Sight};
+use crate::rollout::{RawStatus, Sight, label_value};
 
 /// Whether an annotation is written all the time by others and never decides anything for a set: notifications,
 /// requests to the application controller, approvals of people, and the marks of a rollout. What a template says of it counts only where
@@ -41,7 +41,7 @@ pub(crate) struct Observed {
     pub(crate) digest: Digest,
     /// Of the same without the spec.
     pub(crate) outline: Digest,
-    /// Whether it carries the label of a set that keeps an order.
+    /// Whether it carries the label by which its set, if it keeps an order, lists it.
     pub(crate) marked: bool,
     /// Whether the guard of its set is among its owners.
     pub(crate) guarded: bool,
@@ -72,8 +72,9 @@ impl From<Raw> for Observed {
         hasher.json(&raw.spec);
         hasher.digest(outline);
         let digest = hasher.finish();
-        let marked = metadata.labels.as_ref().is_some_and(|all| all.contains_key(names::baton::SET_LABEL));
         let owner = owning_set(&metadata);
+        let label = metadata.labels.as_ref().and_then(|all| all.get(names::baton::SET_LABEL));
+        let marked = owner.as_deref().zip(label).is_some_and(|(set, label)| *label == label_value(set));
         let owners = metadata.owner_references.as_deref().unwrap_or_default();
         let guarded = owner.as_deref().is_some_and(|set| owners.iter().any(|owner| is_guard_of(set, owner)));
         let status = raw.status.unwrap_or_default();

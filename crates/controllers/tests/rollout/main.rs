@@ -7,6 +7,7 @@ mod faults;
 mod mishaps;
 mod order;
 mod ownership;
+mod policies;
 mod scenarios;
 mod scene;
 mod switches;

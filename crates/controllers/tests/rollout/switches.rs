@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, fleet, objects};
+use crate::scene::{Scene, fleet, objects, text};
 
 const MEMBERS: [(&str, &str); 3] = [("a", "dev"), ("b", "test"), ("c", "prod")];
 const PAUSED: &str = "baton.dev/paused";
@@ -50,6 +50,36 @@ async fn a_pause_in_the_head_ends_with_the_annotation_of_the_set() {
     assert_eq!(scene.rollout_state(), "Paused");
     scene.annotate_set("fleet", PAUSED, None).await;
     scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_steps_and_while_generators_fail_nothing_is_started() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&["a", "b", "c"], "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let mut stepless = fleet(&MEMBERS);
+    stepless["spec"]["strategy"]["rollingSync"]["steps"] = json!([]);
+    let mut broken = fleet(&MEMBERS);
+    broken["spec"]["generators"] = json!([{"list": {"elements": [{"name": "a"}]}}, {}]);
+    for (number, (held, why)) in
+        [(stepless, "No steps defined"), (broken, "generator")].into_iter().enumerate()
+    {
+        scene.apply(held).await;
+        let named = |scene: &Scene| {
+            let blocker = &scene.set("fleet")["status"]["rollout"]["blockers"][0];
+            blocker["reason"] == "GeneratorError" && text(blocker, "/message").contains(why)
+        };
+        scene.until("the error to be named", named).await;
+        let (revision, commit) = (scene.revision(), scene.commit(&["a", "b", "c"], &format!("{number}+")));
+        tokio::time::sleep(Duration::from_secs(900)).await;
+        let versions = scene.versions_since(revision).into_iter();
+        let begun = versions.filter(|one| one.object.as_ref().is_some_and(|one| !one["operation"].is_null()));
+        assert_eq!(begun.count(), 0, "{why}");
+        assert!(named(&scene));
+        scene.apply(fleet(&MEMBERS)).await;
+        scene.rolled_out(&commit).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
