@@ -1,7 +1,10 @@
 //! Reading and writing the parts of an object that every kind has.
 
+use std::collections::BTreeMap;
+
 use baton_schema::{Additional, Schema};
 use baton_store::{Body, Record};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The finalizer that makes the garbage collector delete dependents first.
@@ -86,6 +89,21 @@ pub(crate) fn meta_number(object: &Value, field: &str) -> Option<i64> {
 /// The stored object as a value, with its resourceVersion.
 pub(crate) fn read(record: &Record) -> Value {
     serde_json::from_slice(&record.json()).expect("the store holds only JSON that this server wrote")
+}
+
+/// The labels of a stored object, without building the rest of it.
+pub(crate) fn read_labels(record: &Record) -> BTreeMap<String, String> {
+    #[derive(Deserialize)]
+    struct Labelled {
+        metadata: Labels,
+    }
+    #[derive(Deserialize)]
+    struct Labels {
+        #[serde(default)]
+        labels: Option<BTreeMap<String, String>>,
+    }
+    let labelled = serde_json::from_slice::<Labelled>(&record.json());
+    labelled.ok().and_then(|labelled| labelled.metadata.labels).unwrap_or_default()
 }
 
 /// The object as the store keeps it. `metadata` must have fields besides resourceVersion; every stored object has a

@@ -82,6 +82,10 @@ impl Filter {
         if other.is_empty() && self.labels.is_empty() {
             return true;
         }
+        if other.is_empty() {
+            let labels = object::read_labels(record);
+            return self.labels.matches(|key| labels.get(key).map(String::as_str));
+        }
         let object = object::read(record);
         self.labels.matches_object(&object)
             && other.iter().all(|term| {
@@ -227,11 +231,13 @@ impl Core {
         };
         let mut more = listing.remaining;
         if !filter.is_empty() {
-            if let Some(name) = filter.exact_name() {
-                chunk.records.retain(|record| &*record.key.name == name);
-            }
-            chunk.records.retain(|record| filter.passes(resource, record));
             let limit = limit.unwrap_or(usize::MAX);
+            let name = filter.exact_name();
+            let passes = |record: &Arc<Record>| {
+                name.is_none_or(|name| &*record.key.name == name) && filter.passes(resource, record)
+            };
+            // One beyond the page tells that there are more; nobody is told how many.
+            chunk.records = chunk.records.into_iter().filter(passes).take(limit.saturating_add(1)).collect();
             more = chunk.records.len().saturating_sub(limit);
             chunk.records.truncate(limit);
         }

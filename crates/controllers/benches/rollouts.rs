@@ -1,5 +1,6 @@
 //! What ordered rollouts cost at the API: requests, bytes, lists, processor time, for fleets of up to 10,000
-//! Applications. `make bench` runs it.
+//! Applications. `make bench` runs it; `cargo bench -p baton-controllers --bench rollouts -- --bench 3000 teardown` only
+//! these parts of it.
 //!
 //! The API is embedded in this process and answers without a socket. In the place of the Application controller stands
 //! one that syncs at once, so that what is told is the cost of keeping order. Processor time holds the API's work too.
@@ -38,13 +39,17 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    let parts: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    println!("a commit rolled out by RollingSync; per Application: writes, bytes written");
+    println!("Applications made and rolled out once, then a commit; per Application: writes, bytes written");
     println!(
-        "  {:>6} {:>5} {:>9} {:>7} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6} {:>8} {:>7}",
+        "  {:>6} {:>5} {:>9} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6} {:>8} {:>7}",
         "apps",
         "steps",
         "maxUpdate",
+        "made s",
         "writes",
         "heads",
         "views",
@@ -56,14 +61,27 @@ fn main() {
         "MiB"
     );
     for (apps, steps) in [(1000, 3), (1000, 10), (3000, 3), (3000, 10)] {
+        if !wanted(&apps.to_string()) {
+            continue;
+        }
         for limit in ["100%", "10%", "1"] {
             runtime.block_on(rollout(apps, steps, limit));
         }
     }
-    runtime.block_on(large());
-    runtime.block_on(flapping());
-    runtime.block_on(many());
-    runtime.block_on(teardown());
+    if wanted("large") {
+        runtime.block_on(large());
+    }
+    if wanted("flapping") {
+        runtime.block_on(flapping());
+    }
+    if wanted("many") {
+        runtime.block_on(many());
+    }
+    if wanted("teardown") {
+        for apps in [500, 1000, 2000] {
+            runtime.block_on(teardown(apps));
+        }
+    }
 }
 
 /// Requests, by what they are about.
@@ -89,15 +107,17 @@ struct Fleet {
 }
 
 async fn rollout(apps: usize, steps: usize, limit: &str) {
+    let begin = Instant::now();
     let fleet = Fleet::new(&[("fleet", set("fleet", apps, steps, limit))]).await;
     fleet.complete(&["fleet"], 1).await;
+    let made = begin.elapsed().as_secs_f64();
     *fleet.counts.lock() = Counts::default();
     let (before, begin) = (processor_time(), Instant::now());
     fleet.commit("second").await;
     fleet.complete(&["fleet"], 2).await;
     let (took, counts) = (begin.elapsed(), fleet.counts.lock().clone());
     println!(
-        "  {apps:>6} {steps:>5} {limit:>9} {:>7.2} {:>6} {:>6} {:>6} {:>6} {:>9.0} {:>6.1} {:>8.1} {:>7}",
+        "  {apps:>6} {steps:>5} {limit:>9} {made:>6.1} {:>7.2} {:>6} {:>6} {:>6} {:>6} {:>9.0} {:>6.1} {:>8.1} {:>7}",
         counts.writes as f64 / apps as f64,
         counts.heads,
         counts.views,
@@ -180,8 +200,8 @@ async fn many() {
 }
 
 /// A set that goes, last step first.
-async fn teardown() {
-    let mut ordered = set("fleet", 1000, 5, "100%");
+async fn teardown(apps: usize) {
+    let mut ordered = set("fleet", apps, 5, "100%");
     ordered["spec"]["strategy"]["deletionOrder"] = "Reverse".into();
     let fleet = Fleet::new(&[("fleet", ordered)]).await;
     fleet.complete(&["fleet"], 1).await;
@@ -195,7 +215,7 @@ async fn teardown() {
     }
     let counts = fleet.counts.lock().clone();
     println!(
-        "1,000 Applications deleted in 5 steps, last first: {:.1} s, {:.1} s of processor time, {} deletes, {} lists",
+        "{apps} Applications deleted in 5 steps, last first: {:.1} s, {:.1} s of processor time, {} deletes, {} lists",
         begin.elapsed().as_secs_f64(),
         (processor_time() - before).as_secs_f64(),
         counts.deletes,
