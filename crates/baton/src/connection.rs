@@ -1,12 +1,21 @@
 //! Which cluster a command talks to.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::failure::Failure;
+
+/// The cluster this process talks to. An error of the client does not say where it asked, and a command asks one place.
+static SERVER: OnceLock<String> = OnceLock::new();
+
+/// Where the cluster is, once a client for it was made.
+pub(crate) fn server() -> Option<&'static str> {
+    SERVER.get().map(String::as_str)
+}
 
 /// The cluster and namespace to use.
 #[derive(Debug, Clone, Args)]
@@ -27,6 +36,10 @@ impl Connection {
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         crate::crypto::install();
         let config = self.config().await?;
+        // Whatever stands before the host may be a secret.
+        let host = config.cluster_url.authority().map(|authority| authority.as_str());
+        let host = host.and_then(|host| host.rsplit('@').next()).unwrap_or_default();
+        let _ = SERVER.set(format!("{}://{host}", config.cluster_url.scheme_str().unwrap_or("https")));
         Client::try_from(config).map_err(|error| Failure::api(format!("cannot make a client: {error}")))
     }
 

@@ -77,9 +77,76 @@ impl From<baton_apiserver::Rejected> for Failure {
 
 impl From<kube::Error> for Failure {
     fn from(error: kube::Error) -> Failure {
+        let at = crate::connection::server().map(|server| format!(" at {server}")).unwrap_or_default();
         match &error {
+            kube::Error::Api(status) if status.code == 401 => Failure::api(format!(
+                "the cluster{at} does not know who asks ({}): renew the credentials of the kubeconfig",
+                status.message
+            )),
+            kube::Error::Api(status) if status.code == 404 && is_of_kind(&status.message) => {
+                Failure::api(format!(
+                    "the cluster{at} does not have the kind that is asked for ({}): `baton crds | kubectl apply --server-side \
+                     -f -` defines those of Baton",
+                    status.message.trim()
+                ))
+            }
             kube::Error::Api(status) if !status.message.is_empty() => Failure::api(status.message.clone()),
-            _ => Failure::api(format!("cannot reach the cluster: {error}")),
+            _ => {
+                let cause = cause(&error);
+                let advice = advice(&cause);
+                Failure::api(format!("cannot reach the cluster{at}: {cause}{advice}"))
+            }
         }
+    }
+}
+
+/// Whether an answer says that there is no such kind, rather than no such object.
+fn is_of_kind(message: &str) -> bool {
+    message.contains("could not find the requested resource") || message.contains("page not found")
+}
+
+/// What is behind an error: those around it only say that something failed.
+fn cause(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error).to_string()
+}
+
+/// What a person can do about it.
+fn advice(cause: &str) -> &'static str {
+    let has = |part: &str| cause.contains(part);
+    if has("Connection refused") {
+        "; nothing listens there: is it running, and is this the right kubeconfig (--kubeconfig, --context)?"
+    } else if has("UnknownIssuer") || has("BadSignature") || has("NotValidForName") {
+        "; its certificate is not one that the kubeconfig trusts: is this the kubeconfig of another cluster, or an old one?"
+    } else if has("alert") || has("CertificateRequired") {
+        "; it does not accept the client certificate of the kubeconfig: is it of another cluster, or an old one?"
+    } else if has("timed out") || has("deadline") || has("elapsed") {
+        "; nothing answers there in time"
+    } else if has("lookup") || has("resolve") {
+        "; its name is not known here: is the address in the kubeconfig right?"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_a_failure_is_told_and_not_what_is_around_it() {
+        let refused = std::io::Error::from_raw_os_error(111);
+        let around = kube::Error::Service(Box::new(refused));
+        let told = Failure::from(around);
+        assert_eq!(told.code(), API);
+        assert!(told.to_string().contains("Connection refused"), "{told}");
+        assert!(told.to_string().contains("is it running"), "{told}");
+        for (cause, part) in [
+            ("invalid peer certificate: UnknownIssuer", "another cluster"),
+            ("received fatal alert: CertificateUnknown", "client certificate"),
+            ("operation timed out", "in time"),
+        ] {
+            assert!(advice(cause).contains(part), "{cause}");
+        }
+        assert_eq!(advice("something else"), "");
     }
 }

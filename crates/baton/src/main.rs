@@ -32,9 +32,12 @@ struct Cli {
     command: Command,
 
     /// What to log, as `info`.
-    #[arg(long, global = true, env = "BATON_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
+    #[arg(long, global = true, env = "BATON_LOG", default_value = USUAL_LOG, value_name = "FILTER", value_parser = filter)]
     log: String,
 }
+
+/// What is logged where nobody asks for something else.
+const USUAL_LOG: &str = "warn";
 
 const EXAMPLES: &str = "Examples:
   baton up                                         a fleet of simulated clusters on this machine
@@ -77,6 +80,10 @@ fn main() -> ExitCode {
     };
     let (filter, json) = match &cli.command {
         Command::Controller(arguments) => arguments.log(),
+        // What keeps such a command from its work is its last line, not a line of the log too.
+        Command::Appset(_) | Command::App(_) if cli.log == USUAL_LOG => {
+            (Some(format!("{USUAL_LOG},kube_client::client=off")), false)
+        }
         _ => (None, false),
     };
     log(&filter.unwrap_or(cli.log), json);

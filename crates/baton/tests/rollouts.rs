@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use baton_rollout::head::{Change, Head, Row, Run};
-use baton_rollout::pin::Fingerprint;
+use baton_rollout::pin::{Fingerprint, Resolution, SourceKey};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -155,6 +155,11 @@ impl Place {
         );
         assert!(outcome.stderr.contains(part), "{arguments:?}: {}", outcome.stderr);
     }
+}
+
+/// The texts of a head.
+fn texts(change: &Change) -> BTreeMap<String, String> {
+    Head::default().texts_of(change).into_iter().filter_map(|(key, text)| Some((key, text?))).collect()
 }
 
 fn object(value: &Value) -> DynamicObject {
@@ -322,7 +327,7 @@ async fn a_rollout_is_paused_and_resumed_in_the_set_and_in_its_head() {
         .texts_of(&Change { run: Some(Run { seq: 2, ..Run::default() }), ..Change::default() });
     let data: BTreeMap<String, String> =
         head.into_iter().filter_map(|(key, text)| Some((key, text?))).collect();
-    let map = json!({"metadata": {"name": "web.baton-rollout"}, "data": data});
+    let map = json!({"metadata": {"name": "web.baton-rollout", "labels": {"baton.dev/application-set": "web"}}, "data": data});
     let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");
     place.heads().create(&PostParams::default(), &map).await.expect("a head");
     for (verb, paused) in [("pause", true), ("resume", false)] {
@@ -368,7 +373,7 @@ async fn people_abort_retry_and_skip() {
     let texts = Head::default().texts_of(&change);
     let data: BTreeMap<String, String> =
         texts.into_iter().filter_map(|(key, text)| Some((key, text?))).collect();
-    let map = json!({"metadata": {"name": "web.baton-rollout"}, "data": data});
+    let map = json!({"metadata": {"name": "web.baton-rollout", "labels": {"baton.dev/application-set": "web"}}, "data": data});
     place
         .heads()
         .create(&PostParams::default(), &serde_json::from_value(map).expect("a ConfigMap"))
@@ -384,4 +389,206 @@ async fn people_abort_retry_and_skip() {
         place.refuses(&[verb, "web"], 3, "web has no rollout: its strategy is not RollingSync");
     }
     place.refuses(&["get", "web", "--watch"], 3, "web has no rollout");
+}
+
+#[tokio::test]
+async fn a_head_in_the_annotation_of_the_set_is_read_and_paused_as_one_in_a_config_map() {
+    let place = Place::start().await;
+    place.status(under_way()).await;
+    let uid = place.applications().get("web-dev").await.expect("it").metadata.uid.expect("a UID");
+    let pin = Fingerprint::of(["recorded"]);
+    let row = Row { n: 7, ..Row::new(Fingerprint::of([uid]), pin) };
+    let run = Run { seq: 2, ..Run::default() };
+    let key =
+        SourceKey { repo: "https://git.example.com/web.git".into(), target: "main".into(), chart: "".into() };
+    let revisions = Some(BTreeMap::from([(key, Resolution::exact("c0ffee0"))]));
+    let head = texts(&Change { run: Some(run), revisions, rows: vec![row], anew: true });
+    let patch = json!({"metadata": {"annotations": {"baton.dev/rollout": json!(head).to_string()}}});
+    place.sets().patch("web", &PatchParams::default(), &Patch::Merge(&patch)).await.expect("a head");
+
+    place.says(&["explain", "web", "web-dev"], &format!("pin {pin}, 7 writes"));
+    place.says(&["explain", "web"], "https://git.example.com/web.git main = c0ffee0");
+    place.says(&["plan", "web"], "c0ffee0 as run 2 found it");
+    place.says(&["skip", "web", "web-dev"], &format!("web-dev counts as done at {pin}"));
+    for (verb, paused) in [("pause", true), ("resume", false)] {
+        let outcome = place.appset(&[verb, "web"]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{verb} holds at once");
+        let kept = place.annotation("baton.dev/rollout").await.expect("the head");
+        let head = Head::read(&serde_json::from_str(&kept).expect("texts")).expect("a head");
+        assert_eq!((head.run.paused, head.run.seq, head.rows().len()), (paused, 2, 1), "{verb}");
+    }
+    // One of that name without the label is somebody else's.
+    let other = json!({"metadata": {"name": "web.baton-rollout"}, "data": {"run": "nonsense"}});
+    let other = serde_json::from_value(other).expect("a ConfigMap");
+    place.heads().create(&PostParams::default(), &other).await.expect("a ConfigMap");
+    place.says(&["explain", "web", "web-dev"], &format!("pin {pin}"));
+}
+
+#[tokio::test]
+async fn a_plan_tells_what_revisions_stand_at_as_far_as_the_cluster_knows() {
+    let place = Place::start().await;
+    place.says(&["plan", "web"], "not resolved");
+    let source =
+        json!({"repoURL": "https://git.example.com/web.git", "targetRevision": "main", "path": "web"});
+    let patch = json!({"status": {"reconciledAt": "2026-11-15T12:00:00Z", "sync": {
+        "status": "Synced", "revision": "abc", "comparedTo": {"destination": {}, "source": source},
+    }}});
+    let applications = place.applications();
+    applications.patch("web-dev", &PatchParams::default(), &Patch::Merge(&patch)).await.expect("a status");
+    place.says(&["plan", "web"], "abc as web-dev was compared");
+    let plan: Value =
+        serde_json::from_str(&place.appset(&["plan", "web", "-o", "json"]).stdout).expect("JSON");
+    let told = &plan["revisions"][0];
+    assert_eq!((&told["compared"]["revision"], &told["applications"]), (&json!("abc"), &json!(2)));
+    let paper = run(["appset", "plan", "-f", &place.write("paper.yaml", SET)]);
+    assert!(paper.stdout.contains("main       not resolved"), "{}", paper.stdout);
+}
+
+#[tokio::test]
+async fn what_leaves_is_planned_and_explained() {
+    let place = Place::start().await;
+    let smaller = SET
+        .replace("{env: dev}, ", "")
+        .replace("type: RollingSync", "type: RollingSync\n    deletionOrder: Reverse");
+    let plan = place.appset(&["plan", "-f", &place.write("smaller.yaml", &smaller), "--live"]);
+    assert_eq!(plan.code, Some(4), "{}", plan.stderr);
+    for part in
+        ["deleted in this order (Reverse):\n  step 1      web-dev", "The deletion fuse (50%) lets them go."]
+    {
+        assert!(plan.stdout.contains(part), "{part}: {}", plan.stdout);
+    }
+    let patch = json!({"spec": {
+        "generators": [{"list": {"elements": [{"env": "prod"}]}}], "strategy": {"deletionOrder": "Reverse"},
+    }});
+    place.sets().patch("web", &PatchParams::default(), &Patch::Merge(&patch)).await.expect("the set");
+    let mut status = under_way();
+    status["applicationStatus"][0]["message"] = json!("Leaving: it is no longer wanted");
+    status["applicationStatus"][0]["status"] = json!("Waiting");
+    status["rollout"]["blockers"] = Value::Null;
+    status["conditions"] = json!([{
+        "type": "DeletionProgressing", "status": "True", "reason": "OrderedDeletion",
+        "message": "Applications are deleted in the order Reverse: step 1 of 3",
+    }]);
+    place.status(status).await;
+    place.says(
+        &["explain", "web", "web-dev"],
+        "it goes in step 2 of 3 of the deletion (Reverse), which is in step 1",
+    );
+    place.says(&["explain", "web"], "Applications go (Reverse), step 1 of 3, 1 left");
+    let patch = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    let applications = place.applications();
+    applications.patch("web-dev", &PatchParams::default(), &Patch::Merge(&patch)).await.expect("a finalizer");
+    applications.delete("web-dev", &Default::default()).await.expect("its deletion");
+    place.says(&["explain", "web", "web-dev"], "it is being deleted; finalizer example.com/hold holds it");
+    place.says(&["plan", "web"], "Being deleted already: web-dev.");
+}
+
+#[tokio::test]
+async fn the_next_run_is_waited_for() {
+    let place = Place::start().await;
+    let mut status = under_way();
+    status["rollout"]["state"] = json!("Complete");
+    status["rollout"]["blockers"] = Value::Null;
+    place.status(status.clone()).await;
+    assert_eq!(place.appset(&["get", "web", "--watch"]).code, Some(0), "it is over");
+    let mut watch = Running::start(place.all(&["get", "web", "--watch", "--next"]));
+    watch.line_with("run 2 Complete");
+    status["rollout"]["run"] = json!(3);
+    status["rollout"]["state"] = json!("Progressing");
+    place.status(status.clone()).await;
+    watch.line_with("run 3 Progressing");
+    status["rollout"]["state"] = json!("Complete");
+    place.status(status).await;
+    watch.line_with("run 3 Complete");
+    assert_eq!(watch.ends().code, Some(0));
+    place.refuses(&["get", "web", "--next"], 1, "--watch");
+}
+
+#[tokio::test]
+async fn every_refusal_says_what_and_where_and_what_to_do() {
+    let place = Place::start().await;
+    for command in [
+        &["get", "other"][..],
+        &["get", "other", "--watch"],
+        &["explain", "other"],
+        &["plan", "other"],
+        &["retry", "other"],
+        &["skip", "other", "web-dev"],
+        &["approve-deletion", "other"],
+        &["delete", "other", "--yes"],
+    ] {
+        place.refuses(
+            command,
+            20,
+            "there is no ApplicationSet other in namespace argocd; `baton appset list -A`",
+        );
+    }
+    place.refuses(&["skip", "web", "other"], 3, "`baton appset get web --all` shows those it has");
+    place.refuses(&["explain", "web", "web-dev"], 3, "whose status does not tell of it");
+    let twice = place.write("twice.yaml", &format!("{SET}---\n{SET}"));
+    let two = place.write("two.yaml", &format!("{SET}---\n{}", SET.replace("web", "api")));
+    let one = place.write("one.yaml", SET);
+    let wrong = place.write("wrong.yaml", "kind: Deployment\nmetadata: {name: web}\n");
+    let broken = place.write("broken.yaml", "kind: [ApplicationSet\n");
+    let empty = place.write("empty.yaml", "");
+    for (file, part) in [
+        (&twice, "twice.yaml: there is a second ApplicationSet web"),
+        (&wrong, "wrong.yaml has kind \"Deployment\""),
+        (&broken, "broken.yaml: "),
+        (&empty, "they are empty"),
+        (&"nowhere.yaml".to_owned(), "cannot read nowhere.yaml"),
+    ] {
+        place.refuses(&["plan", "-f", file, "--live"], 1, part);
+        let outcome = run(["appset", "plan", "-f", file]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{}", outcome.stderr);
+    }
+    let both = run(["appset", "plan", "-f", &two]);
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    assert!(both.stdout.contains("argocd/web: ") && both.stdout.contains("argocd/api: "), "{}", both.stdout);
+    let fewer = run(["appset", "plan", "-f", &one, "--against", &two]);
+    assert_eq!(fewer.code, Some(4), "a set that is no longer there is a difference");
+    assert!(fewer.stderr.contains("two.yaml: api."), "{}", fewer.stderr);
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_down_or_another_is_told_apart() {
+    let place = Place::start().await;
+    let kubeconfig = fs::read_to_string(place.home.path().join("kubeconfig")).expect("a kubeconfig");
+    let other = Place::start().await;
+    let others = fs::read_to_string(other.home.path().join("kubeconfig")).expect("a kubeconfig");
+    let server = |text: &str| {
+        let line = text.lines().find(|line| line.contains("server:")).expect("a server");
+        line.trim().trim_start_matches("server: ").to_owned()
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let down = place.write("down", &kubeconfig.replace(&server(&kubeconfig), &format!("https://{port}")));
+    let strange = place.write("strange", &kubeconfig.replace(&server(&kubeconfig), &server(&others)));
+    for (file, part) in [
+        (&down, format!("cannot reach the cluster at https://{port}: ")),
+        (&down, "nothing listens there: is it running".to_owned()),
+        (&strange, format!("cannot reach the cluster at {}: ", server(&others))),
+        (&strange, "its certificate is not one that the kubeconfig trusts".to_owned()),
+    ] {
+        for command in [
+            &["get", "web"][..],
+            &["get", "web", "--watch"],
+            &["explain", "web"],
+            &["plan", "web"],
+            &["pause", "web"],
+        ] {
+            let outcome = run(["appset"].iter().chain(command).copied().chain(["--kubeconfig", file]));
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(20), ""), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(&part), "{command:?}: {part}: {}", outcome.stderr);
+            assert_eq!(outcome.stderr.lines().count(), 1, "one line says it: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn every_command_that_may_refuse_documents_its_exit_codes() {
+    for command in ["get", "plan", "explain", "pause", "resume", "abort", "retry", "skip", "approve-deletion"]
+    {
+        let help = run(["appset", command, "--help"]).stdout;
+        assert!(help.contains("Exit codes: 0 ") && help.contains("; 20 no such"), "{command}: {help}");
+    }
 }

@@ -3,24 +3,40 @@
 //! The status is a view that may lag, and beside another controller it may lack `rollout`. Then the standing is told
 //! from `applicationStatus`, which every controller of ordered rollouts writes.
 
+mod leaving;
+mod obstacle;
+
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_api::application_set::{ApplicationSetApplicationStatus, ConditionStatus, ProgressiveSyncCode};
 use baton_api::conditions::application_set::DELETION_HELD;
 use baton_api::names::baton::PAUSED;
-use baton_api::rollout_status::{
-    Blocker, DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus,
-};
+use baton_api::rollout_status::{DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
+pub use obstacle::Obstacle;
+
 use crate::blocker::Reason;
 use crate::head::{Done, Head, Intent};
-use crate::pin::Fingerprint;
+use crate::pin::{Fingerprint, Resolution, SourceKey};
 use crate::plan;
 use crate::steps::Steps;
+
+/// An Application as the cluster has it, as far as an explanation needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// Its UID.
+    pub uid: String,
+    /// Its labels, which choose its place when it goes.
+    pub labels: BTreeMap<String, String>,
+    /// Since when it is being deleted.
+    pub terminating: Option<Timestamp>,
+    /// What must be removed from it before it is gone.
+    pub finalizers: Vec<String>,
+}
 
 /// How a rollout stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -117,30 +133,6 @@ pub struct ApplicationStanding {
     pub record: Option<Record>,
 }
 
-/// Something that is waited for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Obstacle {
-    /// In one word.
-    pub reason: String,
-    /// The Application, step or window it is about.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub object: String,
-    /// In words.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// Since when.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// What ends the wait.
-    pub unblocks: String,
-    /// When it is looked at again without an event.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_look: Option<Timestamp>,
-    /// How many objects wait for the same reason.
-    pub count: i64,
-}
-
 /// What the head of a rollout records of an Application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -191,6 +183,9 @@ pub struct Resolved {
     pub repo: String,
     /// The revision asked for.
     pub target_revision: String,
+    /// Name of the chart, where it is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub chart: String,
     /// What it is.
     pub revision: String,
 }
@@ -208,8 +203,9 @@ pub enum Outlook {
     Failed,
 }
 
-/// Tells how the rollout of a set stands. `head` and the UIDs of Applications add what the head records of each.
-pub fn standing(set: &ApplicationSet, head: Option<&Head>, uids: &BTreeMap<String, String>) -> Standing {
+/// Tells how the rollout of a set stands. `head` adds what revisions were resolved to; with the Applications that are
+/// `known` also what it records of each, and what those wait for that go.
+pub fn standing(set: &ApplicationSet, head: Option<&Head>, known: &BTreeMap<String, Known>) -> Standing {
     let status = &set.status;
     let mut standing = match &status.rollout {
         // A deletion may be told of where no run is.
@@ -222,11 +218,15 @@ pub fn standing(set: &ApplicationSet, head: Option<&Head>, uids: &BTreeMap<Strin
     let applications: Vec<ApplicationStanding> =
         status.application_status.iter().map(|entry| application(entry, &standing)).collect();
     standing.applications = applications;
+    leaving::tell(set, known, &mut standing);
     // Applications in no step stand last.
     standing.applications.sort_by_key(|one| (one.step as u64, one.name.clone()));
     if let Some(head) = head {
+        if standing.revisions.is_empty() {
+            standing.revisions = head.revisions.iter().map(Resolved::of).collect();
+        }
         for application in &mut standing.applications {
-            let row = uids.get(&application.name).and_then(|uid| head.row(Fingerprint::of([uid])));
+            let row = known.get(&application.name).and_then(|known| head.row(Fingerprint::of([&known.uid])));
             application.record = row.map(|row| Record {
                 pin: row.pin.to_string(),
                 writes: row.n,
@@ -268,6 +268,7 @@ fn told(set: &ApplicationSet, rollout: &RolloutStatus) -> Standing {
             .map(|one| Resolved {
                 repo: one.repo_url.clone(),
                 target_revision: one.target_revision.clone(),
+                chart: one.chart.clone(),
                 revision: one.revision.clone(),
             })
             .collect(),
@@ -369,7 +370,7 @@ fn deletion(set: &ApplicationSet) -> Option<DeletionStanding> {
     let status = match (status, going) {
         (Some(status), _) => status,
         (None, Some(_)) => &unknown,
-        (None, None) => return None,
+        (None, None) => return leaving::by_condition(set),
     };
     Some(DeletionStanding {
         order: if status.order.is_empty() { "AllAtOnce".to_owned() } else { status.order.clone() },
@@ -386,7 +387,7 @@ fn deletion(set: &ApplicationSet) -> Option<DeletionStanding> {
 fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> ApplicationStanding {
     let since = time(entry.last_transition_time.as_ref());
     let mut about = run.obstacles.iter().filter(|obstacle| obstacle.is_about(&entry.application));
-    let named = about.find(|obstacle| !is_queueing(&obstacle.reason));
+    let named = about.find(|obstacle| !obstacle.is_queueing());
     let first = match (&entry.status, named) {
         (_, Some(named)) => Some(Obstacle { count: 1, ..named.clone() }),
         (ProgressiveSyncCode::Healthy, None) => None,
@@ -410,7 +411,7 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
     let number = step_of(entry);
     // Our own controller says it in the message.
     let said = entry.message.split_once(": ").and_then(|(word, rest)| Some((Reason::named(word)?, rest)));
-    if let Some((reason, rest)) = said.filter(|(reason, _)| !is_queueing(reason.as_str())) {
+    if let Some((reason, rest)) = said.filter(|(reason, _)| !obstacle::is_queueing(reason.as_str())) {
         return Obstacle::new(reason, own(), rest.to_owned());
     }
     let Some(step) = run.steps.iter().find(|step| step.step == number && number > 0) else {
@@ -449,11 +450,6 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
         }
     }
     Obstacle::new(Reason::Progressing, own(), entry.message.clone())
-}
-
-/// Whether it waits for others: then how far those are says more than what it is itself.
-fn is_queueing(reason: &str) -> bool {
-    [Reason::WaitingForStep, Reason::WaitingForSlot].iter().any(|queueing| queueing.as_str() == reason)
 }
 
 /// The first named, or else what the first Application that is not done waits for.
@@ -509,48 +505,16 @@ fn done(done: Done) -> &'static str {
     }
 }
 
-// === impl Obstacle ===
+// === impl Resolved ===
 
-impl Obstacle {
-    fn new(reason: Reason, object: String, message: String) -> Obstacle {
-        Obstacle {
-            reason: reason.as_str().to_owned(),
-            object,
-            message,
-            since: None,
-            unblocks: reason.remedy().to_owned(),
-            next_look: None,
-            count: 1,
+impl Resolved {
+    fn of((key, resolution): (&SourceKey, &Resolution)) -> Resolved {
+        Resolved {
+            repo: key.repo.to_string(),
+            target_revision: key.target.to_string(),
+            chart: key.chart.to_string(),
+            revision: resolution.sync.to_string(),
         }
-    }
-
-    fn of(blocker: &Blocker) -> Obstacle {
-        Obstacle {
-            reason: blocker.reason.clone(),
-            object: blocker.object.clone(),
-            message: blocker.message.clone(),
-            since: time(blocker.since.as_ref()),
-            unblocks: blocker.remedy.clone(),
-            next_look: time(blocker.next_check_at.as_ref()),
-            count: blocker.count.max(1),
-        }
-    }
-
-    fn is_about(&self, application: &str) -> bool {
-        self.object.rsplit('/').next().is_some_and(|name| name == application)
-    }
-
-    /// Whether a message says no more than this.
-    pub fn says(&self, message: &str) -> bool {
-        message.strip_prefix(self.reason.as_str()).and_then(|rest| rest.strip_prefix(": "))
-            == Some(self.message.as_str())
-    }
-
-    /// Whether only a person can end the wait.
-    pub fn waits_for_person(&self) -> bool {
-        const OF_PEOPLE: [Reason; 4] =
-            [Reason::Paused, Reason::ApprovalRequired, Reason::HoldStep, Reason::DeletionFuse];
-        OF_PEOPLE.iter().any(|reason| reason.as_str() == self.reason)
     }
 }
 
@@ -577,6 +541,17 @@ impl Standing {
         } else {
             Outlook::Underway
         }
+    }
+
+    /// Whether the set itself goes.
+    pub fn goes(&self) -> bool {
+        self.deletion.as_ref().is_some_and(|deletion| deletion.of_the_set)
+    }
+
+    /// Whether Applications go, or are to go.
+    pub fn has_leavers(&self) -> bool {
+        let leaves = |first: &Obstacle| first.reason == Reason::Leaving.as_str();
+        self.deletes() || self.applications.iter().any(|one| one.first.as_ref().is_some_and(leaves))
     }
 
     /// Whether Applications are being deleted, or would be if somebody approved it.

@@ -4,13 +4,14 @@
 //! keeps; how long each Application takes, and whether it succeeds, no plan knows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use baton_api::strategy::{MatchOperator, RolloutStep, Strategy, StrategyType};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
 use crate::deletion::Order;
-use crate::fuse::{self, Fuse};
+use crate::fuse::{self, Approval, Fuse, Verdict};
 use crate::steps::{Issue, Steps};
 
 /// What a plan is made from.
@@ -26,6 +27,8 @@ pub struct Proposal<'a> {
     pub may_delete: bool,
     /// When a deletion needs approval.
     pub fuse: Fuse,
+    /// What was approved.
+    pub approval: Option<Approval>,
 }
 
 /// An Application that is wanted.
@@ -46,6 +49,10 @@ pub struct Present {
     pub name: String,
     /// Its labels, which choose its step when it goes.
     pub labels: BTreeMap<String, String>,
+    /// Its UID, which an approval of its deletion is bound to.
+    pub uid: String,
+    /// Whether it is being deleted.
+    pub terminating: bool,
 }
 
 /// What becomes of an Application.
@@ -169,13 +176,29 @@ pub struct DeletionPlan {
     pub percent: usize,
     /// Whether they stay, since the set's policy lets none be deleted.
     pub kept: bool,
+    /// What the deletion fuse says, where Applications leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FuseVerdict>,
     /// Why a person must approve first, where one must.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuse: Option<String>,
+    /// Those of the leaving that are being deleted already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub going: Vec<String>,
     /// The Applications that leave, in the order in which they go.
     pub stages: Vec<Stage>,
     /// The order in which all would go if the set itself were deleted.
     pub teardown: Vec<Stage>,
+}
+
+/// What the deletion fuse says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuseVerdict {
+    /// The share of the set that may go without approval, or `off`.
+    pub share: String,
+    /// `Free`: nobody has to be asked. `Holds`: a person must approve first. `Approved`: a person has.
+    pub says: &'static str,
 }
 
 /// Applications that go before the next ones do.
@@ -393,11 +416,9 @@ fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
     let order = Order::of(proposal.strategy);
     let names: BTreeSet<&str> = wanted.iter().map(|candidate| candidate.name.as_str()).collect();
     let present = proposal.present.unwrap_or_default();
-    let leaving: Vec<(&str, &BTreeMap<String, String>)> = present
-        .iter()
-        .filter(|one| !names.contains(one.name.as_str()))
-        .map(|one| (one.name.as_str(), &one.labels))
-        .collect();
+    let leaves = |one: &Present| !names.contains(one.name.as_str());
+    let leaving: Vec<(&str, &BTreeMap<String, String>)> =
+        present.iter().filter(|one| leaves(one)).map(|one| (one.name.as_str(), &one.labels)).collect();
     let everyone = wanted.iter().map(|candidate| (candidate.name.as_str(), &candidate.labels)).collect();
     let total = proposal.present.map_or(wanted.len(), <[_]>::len);
     let mut plan = DeletionPlan {
@@ -407,7 +428,13 @@ fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
         total,
         percent: (leaving.len() * 100).div_ceil(total.max(1)),
         kept: !proposal.may_delete && !leaving.is_empty(),
+        verdict: None,
         fuse: None,
+        going: present
+            .iter()
+            .filter(|one| one.terminating && leaves(one))
+            .map(|one| one.name.clone())
+            .collect(),
         stages: Vec::new(),
         teardown: Vec::new(),
     };
@@ -416,16 +443,31 @@ fn deletions(proposal: &Proposal<'_>, wanted: &[&Candidate]) -> DeletionPlan {
         Ok((order, _)) => {
             plan.order = order.as_str().to_owned();
             plan.teardown = stages(&order, everyone);
-            if proposal.may_delete {
-                let holds = !fuse::judge(proposal.fuse, total, leaving.len());
-                plan.fuse = holds.then(|| {
-                    format!("{} of {total} are more than {} of the set", leaving.len(), proposal.fuse)
+            if proposal.may_delete && !leaving.is_empty() {
+                let says = verdict(proposal, &names, present);
+                plan.verdict = Some(FuseVerdict { share: proposal.fuse.to_string(), says });
+                plan.fuse = (says == "Holds").then(|| {
+                    let more = leaving.len() - plan.going.len();
+                    format!("{more} of {total} are more than {} of the set", proposal.fuse)
                 });
                 plan.stages = stages(&order, leaving);
             }
         }
     }
     plan
+}
+
+fn verdict(proposal: &Proposal<'_>, wanted: &BTreeSet<&str>, present: &[Present]) -> &'static str {
+    // Those that go already are past it.
+    let leaves = present.iter().filter(|one| !one.terminating && !wanted.contains(one.name.as_str()));
+    let mut doomed: Vec<(Arc<str>, Arc<str>)> =
+        leaves.map(|one| (one.name.as_str().into(), one.uid.as_str().into())).collect();
+    doomed.sort();
+    match fuse::verdict(proposal.fuse, present.len(), &doomed, wanted.iter().copied(), proposal.approval) {
+        Verdict::Free => "Free",
+        Verdict::Accepted | Verdict::Begun => "Approved",
+        Verdict::Holds => "Holds",
+    }
 }
 
 fn stages(order: &Order, mut leaving: Vec<(&str, &BTreeMap<String, String>)>) -> Vec<Stage> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_rollout::explain::{Outlook, Standing, standing};
+use baton_rollout::explain::{Known, Outlook, Standing, standing};
 use baton_rollout::head::{Change, Done, Head, Row, Run};
 use baton_rollout::pin::Fingerprint;
 use serde_json::{Value, json};
@@ -193,10 +193,102 @@ fn the_head_adds_what_it_records_and_a_pause_nobody_wrote_down_yet() {
     let run = Run { paused: true, ..Run::default() };
     head.apply(&Change { run: Some(run), rows: vec![row], anew: true, ..Change::default() });
     let set = set(json!({}), json!({"applicationStatus": [entry("d1", "1", "Progressing")]}));
-    let uids = BTreeMap::from([("d1".to_owned(), "uid-of-d1".to_owned())]);
-    let standing = standing(&set, Some(&head), &uids);
+    let seen = Known { uid: "uid-of-d1".to_owned(), ..Known::default() };
+    let standing = standing(&set, Some(&head), &BTreeMap::from([("d1".to_owned(), seen)]));
     assert_eq!(standing.state, "Paused");
     let record = standing.applications[0].record.as_ref().expect("a record");
     assert_eq!((record.writes, record.slot, record.done), (3, true, Some("synced by somebody else")));
     assert_eq!(record.pin, Fingerprint::of(["pin"]).to_string());
+}
+
+/// A set that deletes in reverse, with one Application that no generator gives.
+fn shrinking(conditions: Value) -> ApplicationSet {
+    let mut leaver = entry("p1", "2", "Waiting");
+    leaver["message"] = json!("Leaving: it is no longer wanted");
+    let status =
+        json!({"applicationStatus": [entry("d1", "1", "Healthy"), leaver], "conditions": conditions});
+    let mut set = set(json!({}), status);
+    if let Some(strategy) = set.spec.strategy.as_mut() {
+        strategy.deletion_order = "Reverse".to_owned();
+    }
+    set
+}
+
+fn seen(env: &str, terminating: bool) -> Known {
+    let finalizers = vec!["resources-finalizer.argocd.argoproj.io".to_owned()];
+    let since = terminating.then(|| "2026-11-15T12:03:00Z".parse().expect("a time"));
+    let labels = BTreeMap::from([("env".to_owned(), env.to_owned())]);
+    Known { uid: env.to_owned(), labels, terminating: since, finalizers }
+}
+
+#[test]
+fn one_that_leaves_says_what_its_deletion_waits_for() {
+    let condition = |kind: &str, message: &str| json!([{"type": kind, "status": "True", "reason": "x", "message": message}]);
+    let in_step = |step: usize| {
+        let place = format!("Applications are deleted in the order Reverse: step {step} of 3");
+        condition("DeletionProgressing", &place)
+    };
+    let held =
+        condition("DeletionHeld", "generators no longer give 6 of 8 Applications: p1, p2; approve with …");
+    for (conditions, known, reason, message) in [
+        (json!([]), None, "Leaving", "it goes in the order Reverse; the deletion has not begun"),
+        (
+            json!([]),
+            Some(seen("dev", false)),
+            "Leaving",
+            "it goes in step 2 of 3 of the deletion (Reverse), which has not begun",
+        ),
+        (
+            in_step(1),
+            Some(seen("dev", false)),
+            "Leaving",
+            "it goes in step 2 of 3 of the deletion (Reverse), which is in step 1",
+        ),
+        (
+            in_step(2),
+            Some(seen("dev", false)),
+            "Leaving",
+            "its step of the deletion is open (Reverse, 2 of 3): it waits for its turn",
+        ),
+        (
+            in_step(2),
+            Some(seen("dev", true)),
+            "Leaving",
+            "it is being deleted; finalizer resources-finalizer.argocd.argoproj.io holds it",
+        ),
+        (held, Some(seen("prod", false)), "DeletionFuse", "the deletion fuse lets none go without approval"),
+    ] {
+        let known = known.map(|known| BTreeMap::from([("p1".to_owned(), known)])).unwrap_or_default();
+        let standing = standing(&shrinking(conditions), None, &known);
+        let p1 = standing.applications.iter().find(|one| one.name == "p1").expect("it is told of");
+        let first = p1.first.as_ref().expect("it waits");
+        assert_eq!(first.reason, reason, "{first:?}");
+        assert!(first.message.ends_with(message), "{first:?}");
+        assert!(!first.unblocks.is_empty());
+    }
+}
+
+#[test]
+fn the_deletion_of_leavers_is_told_from_the_condition_where_a_rollout_has_the_status() {
+    let message =
+        "Applications are deleted in the order Reverse: step 2 of 3, which waits for p1: a hook fails";
+    let condition = json!([{"type": "DeletionProgressing", "status": "True", "reason": "ApplicationStuck", "message": message}]);
+    let standing = told(&shrinking(condition));
+    let deletion = standing.deletion.as_ref().expect("a deletion");
+    assert_eq!((deletion.order.as_str(), deletion.step, deletion.total_steps), ("Reverse", 2, 3));
+    assert_eq!((deletion.remaining, deletion.of_the_set), (1, false));
+    assert_eq!(deletion.obstacles[0].message, "p1: a hook fails");
+    assert_eq!(standing.outlook(), Outlook::Underway);
+}
+
+#[test]
+fn one_that_no_status_lists_any_more_is_told_of_while_it_goes() {
+    let mut set = shrinking(json!([]));
+    set.status.application_status.clear();
+    let known =
+        BTreeMap::from([("p1".to_owned(), seen("prod", true)), ("p2".to_owned(), seen("prod", false))]);
+    let standing = standing(&set, None, &known);
+    let names: Vec<&str> = standing.applications.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["p1"], "whether p2 leaves is not known");
+    assert_eq!(standing.applications[0].status, "Leaving");
 }

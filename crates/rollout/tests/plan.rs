@@ -1,9 +1,10 @@
 //! Plans: who goes when, who goes away, and what an edit moves.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use baton_api::strategy::Strategy;
-use baton_rollout::fuse::Fuse;
+use baton_rollout::fuse::{Approval, Fuse, fingerprint};
 use baton_rollout::plan::{Candidate, Change, Plan, Present, Proposal, Stage, plan};
 use baton_rollout::shift::{Move, Place, between};
 use serde_json::{Value, json};
@@ -35,11 +36,18 @@ fn wanted(all: &[(&str, &str, Change)]) -> Vec<Candidate> {
 }
 
 fn present(all: &[(&str, &str)]) -> Vec<Present> {
-    all.iter().map(|(name, env)| Present { name: (*name).to_owned(), labels: labels(env) }).collect()
+    let one = |(name, env): &(&str, &str)| Present {
+        name: (*name).to_owned(),
+        labels: labels(env),
+        uid: format!("uid-of-{name}"),
+        terminating: false,
+    };
+    all.iter().map(one).collect()
 }
 
 fn planned(strategy: &Strategy, wanted: &[Candidate], present: Option<&[Present]>) -> Plan {
-    plan(&Proposal { strategy: Some(strategy), wanted, present, may_delete: true, fuse: Fuse::Share(50) })
+    let fuse = Fuse::Share(50);
+    plan(&Proposal { strategy: Some(strategy), wanted, present, may_delete: true, fuse, approval: None })
 }
 
 fn places(plan: &Plan) -> Vec<(&str, i64, Option<usize>)> {
@@ -167,6 +175,7 @@ fn an_order_that_cannot_be_followed_or_a_policy_that_forbids_deletes_nothing() {
         present: Some(&live),
         may_delete: false,
         fuse: Fuse::Share(50),
+        approval: None,
     });
     assert!(kept.deletion.kept && kept.deletion.stages.is_empty());
 }
@@ -228,4 +237,32 @@ fn an_edit_moves_applications_between_steps_and_batches() {
     let shifts = between(&before, &narrower);
     assert_eq!(shifts.applications.len(), 1);
     assert_eq!(shifts.applications[0].what, Move::Batch { from: place(2, 2), to: place(2, 1) });
+}
+
+#[test]
+fn the_verdict_of_the_fuse_is_told_either_way() {
+    let strategy = strategy(rolling(&["dev"]));
+    let there: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
+    let mut there = present(&there.iter().map(|name| (name.as_str(), "dev")).collect::<Vec<_>>());
+    let keep = |count: usize| -> Vec<Candidate> {
+        let names: Vec<String> = (0..count).map(|n| format!("a{n}")).collect();
+        wanted(&names.iter().map(|name| (name.as_str(), "dev", Change::Unchanged)).collect::<Vec<_>>())
+    };
+    let says = |wanted: &[Candidate], present: &[Present], approval: Option<Approval>| {
+        let fuse = Fuse::Share(50);
+        let strategy = Some(&strategy);
+        let plan =
+            plan(&Proposal { strategy, wanted, present: Some(present), may_delete: true, fuse, approval });
+        plan.deletion.verdict.map(|verdict| (verdict.share, verdict.says))
+    };
+    let share = "50%".to_owned();
+    assert_eq!(says(&keep(8), &there, None), None, "nobody leaves");
+    assert_eq!(says(&keep(4), &there, None), Some((share.clone(), "Free")));
+    assert_eq!(says(&keep(3), &there, None), Some((share.clone(), "Holds")));
+    let doomed: Vec<(Arc<str>, Arc<str>)> =
+        there[3..].iter().map(|one| (one.name.as_str().into(), one.uid.as_str().into())).collect();
+    let approval = Some(Approval::Doomed(fingerprint(&doomed)));
+    assert_eq!(says(&keep(3), &there, approval), Some((share.clone(), "Approved")));
+    there[7].terminating = true;
+    assert_eq!(says(&keep(3), &there, None), Some((share, "Free")), "one goes already, and four are no mass");
 }

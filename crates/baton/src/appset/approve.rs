@@ -6,6 +6,7 @@ use baton_rollout::fuse;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::owned;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::objects::{Objects, can_ask, confirmed, text};
@@ -18,7 +19,8 @@ annotation baton.dev/deletion-fuse). The approval is for exactly the Application
 meanwhile, it counts for nothing. The same by hand: the annotation baton.dev/deletion-approved that the condition \
 DeletionHeld asks for.
 
-Exit codes: 0 approved, or nothing waits; 2 not approved.
+Exit codes: 0 approved, or nothing waits; 2 not approved; 3 the set does not say what to approve; 20 no such set, or the API \
+refused or cannot be reached.
 
 Examples:
   baton appset approve-deletion web
@@ -38,7 +40,8 @@ impl Approve {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let client = self.connection.client().await?;
         let sets = Objects::new(client, "applicationsets", &self.connection.namespace);
-        let set = sets.get(&self.set).await?;
+        let namespace = &self.connection.namespace;
+        let set = sets.find(&self.set).await?.ok_or_else(|| owned::absent(namespace, &self.set))?;
         let Some(message) = held(&set) else {
             return print::out(&format!("nothing waits for approval in applicationset {}\n", self.set));
         };

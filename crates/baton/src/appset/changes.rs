@@ -127,7 +127,7 @@ fn either(several: &[String], one: &str) -> Vec<String> {
 }
 
 /// A commit as people read it; anything else as it is.
-fn short(revision: &str) -> String {
+pub(super) fn short(revision: &str) -> String {
     let commit = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     if commit { revision[..7].to_owned() } else { revision.to_owned() }
 }

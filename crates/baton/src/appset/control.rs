@@ -4,30 +4,29 @@ use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton::{ABORT, PAUSED, PIN, RETRY, SKIP};
+use baton_api::strategy::StrategyType;
 use baton_rollout::explain::{self, Standing};
 use baton_rollout::head::Head;
 use baton_rollout::pin::Fingerprint;
 use baton_rollout::plan::rolling_steps;
 use baton_rollout::stamp::Stamp;
 use clap::Args;
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::owned;
+use super::{head, owned};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::{MANAGER, Objects, text};
+use crate::objects::{Objects, text};
 use crate::{print, terminal};
-
-/// How often a head that changes meanwhile is read again.
-const ATTEMPTS: usize = 20;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "What runs already ends as it does; nothing more is started, healed or written until `baton appset resume`. The same \
 by hand: annotation baton.dev/paused: \"true\" on the ApplicationSet.
+
+Exit codes: 0 paused; 1 usage; 3 the set has no rollout; 20 no such set, or the \
+API refused or cannot be reached.
 
 Examples:
   baton appset pause web
@@ -44,6 +43,9 @@ pub(crate) struct Pause {
 #[command(
     after_help = "The rollout goes on where it was. The same by hand: take the annotation baton.dev/paused away.
 
+Exit codes: 0 resumed; 1 usage; 3 it is not paused, or the set has no rollout; 20 no such set, or the \
+API refused or cannot be reached.
+
 Examples:
   baton appset resume web"
 )]
@@ -58,6 +60,9 @@ pub(crate) struct Resume {
 #[command(
     after_help = "Applications that have changed stay as they are; no other is started. A new commit or template begins a new run, \
 `baton appset retry` this one again. The same by hand: a new text in the annotation baton.dev/abort.
+
+Exit codes: 0 asked for; 1 usage; 3 there is nothing to abort, or the set has no rollout; 20 no such set, or the \
+API refused or cannot be reached.
 
 Examples:
   baton appset abort web
@@ -74,6 +79,9 @@ pub(crate) struct Abort {
 #[command(
     after_help = "A failed sync is not tried again by itself. Without names every Application that failed is. The same by hand: a \
 new text in the annotation baton.dev/retry, as NONCE or NONCE/APPLICATION,APPLICATION.
+
+Exit codes: 0 asked for; 1 usage; 3 there is nothing to retry, no such Application, or the set has no rollout; 20 no such set, or the \
+API refused or cannot be reached.
 
 Examples:
   baton appset retry web
@@ -93,6 +101,9 @@ pub(crate) struct Retry {
     after_help = "An Application that is skipped counts as done for what this run asks of it, and no longer: a new commit or \
 template asks again. The same by hand: annotation baton.dev/skip: APPLICATION=PIN,… with the pin that `baton appset \
 explain SET APPLICATION` tells.
+
+Exit codes: 0 skipped; 1 usage; 3 no such Application, nothing asked of it, or the set has no rollout; 20 no such set, or the \
+API refused or cannot be reached.
 
 Examples:
   baton appset skip web web-prod-eu
@@ -123,7 +134,7 @@ impl Pause {
         let already = desk.is_paused();
         desk.annotate(PAUSED, Some("true")).await?;
         // The head is what every decision rests on: with it the pause holds before the next write.
-        let at_once = desk.hold(true).await?;
+        let at_once = head::hold(&desk.client, &desk.set, true).await?;
         desk.say(if already { "was paused already" } else { "paused" })?;
         if !at_once && !already {
             terminal::remark("It takes effect when the controller sees it.");
@@ -139,7 +150,7 @@ impl Resume {
             return Err(Failure::failed(format!("nothing to resume: {} is not paused", self.set)));
         }
         // The annotation goes last: its change is what the controller sees.
-        desk.hold(false).await?;
+        head::hold(&desk.client, &desk.set, false).await?;
         desk.annotate(PAUSED, None).await?;
         desk.say("resumed")
     }
@@ -199,10 +210,19 @@ impl Skip {
 fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
     match rolling_steps(set.spec.strategy.as_ref()) {
         Some(_) => Ok(()),
-        None => Err(Failure::failed(format!(
-            "{} has no rollout: its strategy is not RollingSync, so all its Applications change at once",
-            set.metadata.name.as_deref().unwrap_or_default()
-        ))),
+        None => {
+            let name = set.metadata.name.as_deref().unwrap_or_default();
+            let kind = set.spec.strategy.as_ref().map(|strategy| &strategy.kind);
+            Err(Failure::failed(match kind == Some(&StrategyType::RollingSync) {
+                true => format!(
+                    "{name} has no rollout: RollingSync needs steps in spec.strategy.rollingSync.steps"
+                ),
+                false => format!(
+                    "{name} has no rollout: its strategy is not RollingSync, so all its Applications change at once; \
+                     `baton appset plan {name}` tells what they become"
+                ),
+            }))
+        }
     }
 }
 
@@ -225,14 +245,6 @@ fn skips(text: &str) -> BTreeMap<String, String> {
     sound.map(|(name, pin)| (name.to_owned(), pin.to_owned())).collect()
 }
 
-/// The text of a head's run with the pause set or taken away; none where it is so already.
-fn held(run: &str, paused: bool) -> Option<String> {
-    let mut run: Value = serde_json::from_str(run).ok()?;
-    let fields = run.as_object_mut()?;
-    let before = fields.insert("paused".to_owned(), paused.into());
-    (before.unwrap_or(Value::Bool(false)) != Value::Bool(paused)).then(|| run.to_string())
-}
-
 // === impl Desk ===
 
 impl Desk {
@@ -241,7 +253,7 @@ impl Desk {
         let namespace = connection.namespace.clone();
         let set = owned::set(&client, &namespace, name).await?;
         rolls(&set)?;
-        let head = owned::head(&client, &namespace, name).await;
+        let head = head::of(&client, &set).await;
         Ok(Desk { client, namespace, name: name.to_owned(), set, head })
     }
 
@@ -273,36 +285,6 @@ impl Desk {
         written.map(drop).ok_or_else(|| Failure::api(format!("{} is no longer the set it was", self.name)))
     }
 
-    /// Writes the pause into the head of the rollout, or takes it away. Tells whether it stands there.
-    async fn hold(&self, paused: bool) -> Result<bool, Failure> {
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
-        let name = owned::head_name(&self.name);
-        for _ in 0..ATTEMPTS {
-            let map = match maps.get_opt(&name).await {
-                Ok(Some(map)) => map,
-                Ok(None) => return Ok(false),
-                // Whoever may annotate the set need not be allowed to write the head.
-                Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            };
-            let Some(run) = map.data.as_ref().and_then(|data| data.get("run")) else { return Ok(false) };
-            let Some(changed) = held(run, paused) else { return Ok(true) };
-            let patch = json!({
-                "metadata": {"uid": map.metadata.uid, "resourceVersion": map.metadata.resource_version},
-                "data": {"run": changed},
-            });
-            let parameters =
-                PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-            match maps.patch(&name, &parameters, &Patch::Merge(&patch)).await {
-                Ok(_) => return Ok(true),
-                Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Failure::api(format!("{name} changed {ATTEMPTS} times while it was written: try again")))
-    }
-
     /// The named Applications of the set.
     async fn members(&self, names: &[String]) -> Result<BTreeMap<String, Value>, Failure> {
         if names.is_empty() {
@@ -312,7 +294,10 @@ impl Desk {
         let mut members: BTreeMap<String, Value> =
             all.into_iter().map(|object| (owned::name_of(&object), object)).collect();
         if let Some(absent) = names.iter().find(|name| !members.contains_key(*name)) {
-            return Err(Failure::failed(format!("{} has no Application {absent}", self.name)));
+            let set = &self.name;
+            return Err(Failure::failed(format!(
+                "{set} has no Application {absent}; `baton appset get {set} --all` shows those it has"
+            )));
         }
         members.retain(|name, _| names.contains(name));
         Ok(members)
@@ -336,19 +321,6 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_pause_is_written_beside_what_else_the_run_says() {
-        assert_eq!(
-            held(r#"{"seq":3,"new":[1]}"#, true).as_deref(),
-            Some(r#"{"new":[1],"paused":true,"seq":3}"#)
-        );
-        assert_eq!(held(r#"{"seq":3,"paused":true}"#, true), None);
-        assert_eq!(held(r#"{"seq":3,"paused":true}"#, false).as_deref(), Some(r#"{"paused":false,"seq":3}"#));
-        assert_eq!(held(r#"{"seq":3}"#, false), None);
-        assert_eq!(held("[]", true), None);
-        assert_eq!(held("", true), None);
-    }
 
     #[test]
     fn skips_that_can_be_read_are_kept() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_rollout::explain::{self, Standing};
+use baton_rollout::head::Head;
 use baton_rollout::plan::rolling_steps;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,9 +15,22 @@ use super::standing_view::{self as view, COLUMN};
 use crate::failure::Failure;
 use crate::objects::{or, text as text_of};
 
+/// So many Applications are shown on a terminal whatever they are.
+const MANY: usize = 40;
+/// Of more, so many that are not Synced and Healthy.
+const SHOWN: usize = 20;
+/// And of these so many that stand alike.
+const ALIKE: usize = 5;
+
 /// # Errors
 /// If it is no ApplicationSet.
-pub(super) fn text(set: &Value, now: Timestamp, screen: &Screen) -> Result<String, Failure> {
+pub(super) fn text(
+    set: &Value,
+    head: Option<&Head>,
+    all: bool,
+    now: Timestamp,
+    screen: &Screen,
+) -> Result<String, Failure> {
     let typed: ApplicationSet =
         serde_json::from_value(set.clone()).map_err(|error| Failure::failed(error.to_string()))?;
     let (condition, message) = condition(set);
@@ -33,11 +47,11 @@ pub(super) fn text(set: &Value, now: Timestamp, screen: &Screen) -> Result<Strin
         out.push_str(&screen.labelled(&format!("{label}:"), &value, Tone::Plain, COLUMN));
     }
     let rolls = rolling_steps(typed.spec.strategy.as_ref()).is_some();
-    let standing = explain::standing(&typed, None, &BTreeMap::new());
+    let standing = explain::standing(&typed, head, &BTreeMap::new());
     if rolls || standing.deletes() {
         out.push_str(&rollout(&standing, now, screen));
     }
-    let applications = applications(set, Some(&standing).filter(|_| rolls), screen);
+    let applications = applications(set, Some(&standing).filter(|_| rolls), all, screen);
     if !applications.is_empty() {
         out.push('\n');
         out.push_str(&applications);
@@ -63,7 +77,7 @@ fn rollout(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
         let text = format!("and {more} more: `baton appset explain` tells them");
         out.push_str(&screen.labelled("", &text, Tone::Quiet, COLUMN));
     }
-    let steps = view::steps(standing, now, screen);
+    let steps = view::steps(&standing.steps, now, screen);
     if !steps.is_empty() {
         out.push('\n');
         out.push_str(&steps);
@@ -71,36 +85,75 @@ fn rollout(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
     out
 }
 
-fn applications(set: &Value, standing: Option<&Standing>, screen: &Screen) -> String {
+fn applications(set: &Value, standing: Option<&Standing>, all: bool, screen: &Screen) -> String {
     let resources = set.pointer("/status/resources").and_then(Value::as_array);
     let places: BTreeMap<&str, (i64, &str)> = standing
         .iter()
         .flat_map(|standing| &standing.applications)
         .map(|one| (one.name.as_str(), (one.step, one.status.as_str())))
         .collect();
-    let row = |resource: &Value| {
-        let (name, health) = (text_of(resource, "/name"), or(text_of(resource, "/health/status"), "Unknown"));
-        let sync = or(text_of(resource, "/status"), "Unknown");
-        let mut row = vec![Cell::from(&name)];
-        if standing.is_some() {
-            let (step, status) = places.get(name.as_str()).copied().unwrap_or((0, "-"));
-            let step = if step > 0 { step.to_string() } else { "-".to_owned() };
-            row.extend([step.into(), Cell::toned(status, view::state_tone(status))]);
-        }
-        row.extend([Cell::toned(&sync, sync_tone(&sync)), Cell::toned(&health, health_tone(&health))]);
-        row
+    let read = |resource: &Value| Listed {
+        sync: or(text_of(resource, "/status"), "Unknown"),
+        health: or(text_of(resource, "/health/status"), "Unknown"),
+        place: places.get(text_of(resource, "/name").as_str()).copied(),
+        name: text_of(resource, "/name"),
     };
-    let rows: Vec<Vec<Cell>> = resources.into_iter().flatten().map(row).collect();
-    if rows.is_empty() {
+    let listed: Vec<Listed<'_>> = resources.into_iter().flatten().map(read).collect();
+    if listed.is_empty() {
         return String::new();
     }
+    let elides = screen.is_terminal() && !all && listed.len() > MANY;
+    let well = listed.iter().filter(|one| one.is_well()).count();
+    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    let mut shown: Vec<&Listed<'_>> = listed.iter().collect();
+    if elides {
+        shown.retain(|one| {
+            let count = seen.entry((one.place, &one.sync, &one.health)).or_default();
+            *count += 1;
+            !one.is_well() && *count <= ALIKE
+        });
+        shown.truncate(SHOWN);
+    }
+    let rows: Vec<Vec<Cell>> = shown.iter().map(|one| one.row(standing.is_some())).collect();
     let headings: &[&str] = match standing {
         Some(_) => &["APPLICATION", "STEP", "ROLLOUT", "SYNC", "HEALTH"],
         None => &["APPLICATION", "SYNC", "HEALTH"],
     };
     // Names are what a person looks for: they are never left out, however narrow the terminal is.
     let wide = Screen { width: None, ..*screen };
-    screen.table(headings, &rows, 0).or_else(|| wide.table(headings, &rows, 0)).unwrap_or_default()
+    let mut out = match rows.is_empty() {
+        true => String::new(),
+        false => {
+            screen.table(headings, &rows, 0).or_else(|| wide.table(headings, &rows, 0)).unwrap_or_default()
+        }
+    };
+    let mut notes = Vec::new();
+    if elides {
+        let mut rest = Vec::new();
+        let like = listed.len() - well - shown.len();
+        rest.extend((like > 0).then(|| format!("{like} more like these")));
+        rest.extend((well > 0).then(|| format!("{well} that are Synced and Healthy")));
+        notes.push(format!("and {}: --all shows them", rest.join(", ")));
+    }
+    let total = set.pointer("/status/resourcesCount").and_then(Value::as_u64).unwrap_or_default();
+    if total > listed.len() as u64 {
+        let text = format!(
+            "The status of the set lists {} of its {total} Applications; `baton app list` shows every one.",
+            listed.len()
+        );
+        notes.push(text);
+    }
+    notes.iter().for_each(|note| out.push_str(&screen.labelled("", note, Tone::Quiet, 0)));
+    out
+}
+
+/// An Application as the status of its set lists it.
+struct Listed<'a> {
+    name: String,
+    sync: String,
+    health: String,
+    /// Its step, and how far it is in the rollout.
+    place: Option<(i64, &'a str)>,
 }
 
 fn sync_tone(sync: &str) -> Tone {
@@ -117,5 +170,29 @@ fn health_tone(health: &str) -> Tone {
         "Progressing" | "Suspended" => Tone::Busy,
         "Degraded" | "Missing" => Tone::Bad,
         _ => Tone::Plain,
+    }
+}
+
+// === impl Listed ===
+
+impl Listed<'_> {
+    /// Whether there is nothing to tell of it.
+    fn is_well(&self) -> bool {
+        let rolled = self.place.is_none_or(|(_, status)| status == "Healthy");
+        rolled && self.sync == "Synced" && self.health == "Healthy"
+    }
+
+    fn row(&self, rolls: bool) -> Vec<Cell> {
+        let mut row = vec![Cell::from(&self.name)];
+        if rolls {
+            let (step, status) = self.place.unwrap_or((0, "-"));
+            let step = if step > 0 { step.to_string() } else { "-".to_owned() };
+            row.extend([step.into(), Cell::toned(status, view::state_tone(status))]);
+        }
+        row.extend([
+            Cell::toned(&self.sync, sync_tone(&self.sync)),
+            Cell::toned(&self.health, health_tone(&self.health)),
+        ]);
+        row
     }
 }

@@ -8,19 +8,24 @@ use jiff::Timestamp;
 
 use super::screen::{Screen, Tone};
 use super::standing_view::{self as view, COLUMN};
-use super::{control, owned};
+use super::{control, head, owned};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::print;
 
 /// How many Applications are shown unless all are asked for.
 const SHOWN: usize = 20;
+/// How many of those that wait for the same.
+const ALIKE: usize = 3;
 
 /// What to explain.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Each wait is named: what is waited for and since when, what ends it, and when it is looked at again though \
 nothing happens.
+
+Exit codes: 0 told; 1 usage; 3 the set has no rollout, or no such Application; 20 no such set, or the API refused or cannot \
+be reached.
 
 Examples:
   baton appset explain web                the run, its steps, and who is not done
@@ -52,12 +57,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let client = arguments.connection.client().await?;
     let namespace = &arguments.connection.namespace;
     let set = owned::set(&client, namespace, &arguments.set).await?;
-    let head = owned::head(&client, namespace, &arguments.set).await;
-    let uids = match (&arguments.application, &head) {
-        (Some(_), Some(_)) => owned::uids(&owned::applications(&client, &set).await?),
-        _ => BTreeMap::new(),
-    };
-    let standing = explain::standing(&set, head.as_ref(), &uids);
+    let head = head::of(&client, &set).await;
+    let mut standing = explain::standing(&set, head.as_ref(), &BTreeMap::new());
+    let mut known = BTreeMap::new();
+    if arguments.application.is_some() || standing.has_leavers() {
+        known = owned::known(&owned::applications(&client, &set).await?);
+        standing = explain::standing(&set, head.as_ref(), &known);
+    }
     control::has_something_to_tell(&set, &standing)?;
     let (now, screen) = (Timestamp::now(), Screen::of_stdout());
     let name = format!("{namespace}/{}", arguments.set);
@@ -65,10 +71,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         None => show(arguments.output, &standing, || run_text(&name, &standing, arguments.all, now, &screen)),
         Some(wanted) => {
             let one = standing.applications.iter().find(|one| one.name == *wanted).ok_or_else(|| {
-                Failure::failed(format!(
-                    "the status of {} knows no Application {wanted}; `baton appset get {}` shows those it has",
-                    arguments.set, arguments.set
-                ))
+                let set = &arguments.set;
+                Failure::failed(match known.contains_key(wanted) {
+                    true => format!(
+                        "{wanted} is an Application of {set}, whose status does not tell of it; `baton app get {wanted}` \
+                         does"
+                    ),
+                    false => format!(
+                        "the status of {set} knows no Application {wanted}; `baton appset get {set} --all` shows those it has"
+                    ),
+                })
             })?;
             show(arguments.output, one, || application_text(one, &standing, now, &screen))
         }
@@ -105,24 +117,57 @@ pub(super) fn run_text(
         out.push_str(&screen.labelled("Revision:", &text, Tone::Plain, COLUMN));
     }
     out.push_str(&waits(standing, now, screen));
-    let steps = view::steps(standing, now, screen);
+    let steps = view::steps(&standing.steps, now, screen);
     if !steps.is_empty() {
         out.push('\n');
         out.push_str(&steps);
     }
-    let undone: Vec<&ApplicationStanding> =
+    let mut undone: Vec<&ApplicationStanding> =
         standing.applications.iter().filter(|one| one.first.is_some()).collect();
+    if !all && undone.len() > SHOWN {
+        // Those that wait for others say the least.
+        undone.sort_by_key(|one| one.first.as_ref().is_some_and(Obstacle::is_queueing));
+    }
     if !undone.is_empty() {
-        let shown = if all { undone.len() } else { undone.len().min(SHOWN) };
+        let few = all || undone.len() <= SHOWN;
+        let (shown, rest) = if few { (undone, Vec::new()) } else { first_of_each(undone) };
         let numbers: Vec<i64> =
             standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
         out.push('\n');
-        out.push_str(&view::applications(&undone[..shown], &numbers, now, screen));
-        if shown < undone.len() {
-            out.push_str(&format!("and {} more that are not done; --all shows them\n", undone.len() - shown));
+        out.push_str(&view::applications(&shown, &numbers, now, screen));
+        if !rest.is_empty() {
+            let text =
+                format!("and {} more that are not done ({}): --all shows them", rest.len(), reasons(&rest));
+            out.push_str(&screen.labelled("", &text, Tone::Quiet, 0));
         }
     }
     out
+}
+
+/// A few of those that wait for the same, and the rest.
+fn first_of_each(all: Vec<&ApplicationStanding>) -> (Vec<&ApplicationStanding>, Vec<&ApplicationStanding>) {
+    let mut seen: BTreeMap<(i64, &str, &str), usize> = BTreeMap::new();
+    let mut room = SHOWN;
+    all.into_iter().partition(|one| {
+        let wait =
+            one.first.as_ref().map_or(("", ""), |first| (first.reason.as_str(), first.message.as_str()));
+        let count = seen.entry((one.step, wait.0, wait.1)).or_default();
+        *count += 1;
+        let shown = *count <= ALIKE && room > 0;
+        room -= usize::from(shown);
+        shown
+    })
+}
+
+/// How many wait for what.
+fn reasons(all: &[&ApplicationStanding]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for first in all.iter().filter_map(|one| one.first.as_ref()) {
+        *counts.entry(&first.reason).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the wait that follows says the same.

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::plan_view::{self, Shown};
+use super::revisions::{Revision, Told};
 use super::screen::Screen;
 use super::{described, explain, watch};
 
@@ -54,7 +55,13 @@ fn planned(strategy: &Value, wanted: &[(&str, &str, Change)], present: Option<&[
         })
         .collect();
     let present: Option<Vec<Present>> = present.map(|all| {
-        all.iter().map(|(name, env)| Present { name: (*name).to_owned(), labels: labels(env) }).collect()
+        let one = |(name, env): &(&str, &str)| Present {
+            name: (*name).to_owned(),
+            labels: labels(env),
+            uid: String::new(),
+            terminating: *name == "web-old-3",
+        };
+        all.iter().map(one).collect()
     });
     let strategy = serde_json::from_value(strategy.clone()).expect("a strategy");
     plan(&Proposal {
@@ -62,8 +69,46 @@ fn planned(strategy: &Value, wanted: &[(&str, &str, Change)], present: Option<&[
         wanted: &wanted,
         present: present.as_deref(),
         may_delete: true,
-        fuse: Fuse::Share(50),
+        fuse: Fuse::Share(if wanted.len() > 100 { 20 } else { 40 }),
+        approval: None,
     })
+}
+
+fn shown(plan: &Plan) -> Shown<'_> {
+    Shown {
+        set: "argocd/web",
+        name: "web",
+        plan,
+        revisions: &[],
+        against: None,
+        only_changed: false,
+        all: false,
+        now: now(),
+    }
+}
+
+fn revision(target: &str) -> Revision {
+    Revision {
+        repo: "https://git.example.com/web.git".to_owned(),
+        target_revision: target.to_owned(),
+        chart: String::new(),
+        applications: 3,
+        compared: None,
+        rolled_out: None,
+    }
+}
+
+fn unresolved() -> Vec<Revision> {
+    vec![revision("main")]
+}
+
+fn resolved() -> Vec<Revision> {
+    let told = |revision: &str, by: &str, at: &str| {
+        Some(Told { revision: revision.repeat(10), by: by.to_owned(), at: at.parse().ok() })
+    };
+    let compared = told("c0ff", "web-prod-eu-1", "2026-11-15T12:08:00Z");
+    let rolled_out = told("ace1", "run 12", "2026-11-15T12:00:00Z");
+    vec![Revision { compared, rolled_out, ..revision("main") }, revision("v2")]
 }
 
 #[test]
@@ -82,10 +127,7 @@ fn a_plan_on_paper() {
         ],
         None,
     );
-    keep("plan", |screen| {
-        let shown = Shown { set: "argocd/web", name: "web", plan: &plan, against: None, only_changed: false };
-        plan_view::text(&shown, screen)
-    });
+    keep("plan", |screen| plan_view::text(&Shown { revisions: &unresolved(), ..shown(&plan) }, screen));
 }
 
 #[test]
@@ -128,13 +170,7 @@ fn a_plan_of_an_edit() {
     let shifts = between(&before, &after);
     keep("plan-edit", |screen| {
         plan_view::text(
-            &Shown {
-                set: "argocd/web",
-                name: "web",
-                plan: &after,
-                against: Some(("the cluster", &shifts)),
-                only_changed: false,
-            },
+            &Shown { revisions: &resolved(), against: Some(("the cluster", &shifts)), ..shown(&after) },
             screen,
         )
     });
@@ -151,10 +187,35 @@ fn a_plan_of_many_steps_on_a_narrow_terminal() {
         &[("a", "ring-1", Change::New), ("b", "ring-9", Change::Unchanged), ("c", "ring-9", Change::New)],
         Some(&[("b", "ring-9")]),
     );
-    keep("plan-many", |screen| {
-        let shown = Shown { set: "argocd/web", name: "web", plan: &plan, against: None, only_changed: true };
-        plan_view::text(&shown, screen)
-    });
+    keep("plan-many", |screen| plan_view::text(&Shown { only_changed: true, ..shown(&plan) }, screen));
+}
+
+#[test]
+fn a_plan_of_three_hundred() {
+    let names: Vec<String> = (0..300).map(|n| format!("storefront-{n:03}")).collect();
+    let place = |n: usize| ["dev", "staging", "prod"][usize::from(n >= 10) + usize::from(n >= 40)];
+    let change = |n: usize| match n {
+        0..10 => Change::Unchanged,
+        _ => Change::Revision { from: vec!["c0ffee1".to_owned()], to: vec!["ace1ace".to_owned()] },
+    };
+    let wanted: Vec<(&str, &str, Change)> =
+        names.iter().enumerate().map(|(n, name)| (name.as_str(), place(n), change(n))).collect();
+    let gone: Vec<String> = (0..80).map(|n| format!("storefront-old-{n:02}")).collect();
+    let there: Vec<(&str, &str)> = wanted
+        .iter()
+        .map(|(name, env, _)| (*name, *env))
+        .chain(gone.iter().map(|name| (name.as_str(), "prod")))
+        .collect();
+    let plan = planned(&strategy(json!(1), "Reverse"), &wanted, Some(&there));
+    let old: Vec<(&str, &str, Change)> =
+        there.iter().map(|(name, env)| (*name, *env, Change::Assumed)).collect();
+    let before = planned(&strategy(json!(1), "Reverse"), &old, None);
+    let shifts = between(&before, &plan);
+    let against = Some(("the cluster", &shifts));
+    keep("plan-300", |screen| plan_view::text(&Shown { against, ..shown(&plan) }, screen));
+    let screen = Screen { width: Some(80), height: Some(24), colours: false, folds: true };
+    let whole = plan_view::text(&Shown { all: true, ..shown(&plan) }, &screen);
+    assert!(names.iter().all(|name| whole.contains(name.as_str())), "--all leaves out nobody");
 }
 
 fn now() -> Timestamp {
@@ -237,7 +298,7 @@ fn told(set: &Value) -> Standing {
 
 #[test]
 fn a_set_and_its_rollout() {
-    keep("get", |screen| described::text(&failing(), now(), screen).expect("a set"));
+    keep("get", |screen| described::text(&failing(), None, false, now(), screen).expect("a set"));
 }
 
 #[test]
@@ -271,7 +332,76 @@ fn a_deletion_that_the_fuse_holds() {
     let standing = told(&going);
     keep("explain-deletion", |screen| explain::run_text("argocd/web", &standing, false, now(), screen));
     going["metadata"]["deletionTimestamp"] = json!("2026-11-15T12:09:00Z");
-    keep("get-deletion", |screen| described::text(&going, now(), screen).expect("a set"));
+    keep("get-deletion", |screen| described::text(&going, None, false, now(), screen).expect("a set"));
+}
+
+/// A run of three hundred in its last step of three.
+fn large() -> Value {
+    let name = |n: usize| format!("storefront-{n:03}");
+    let step = |n: usize| usize::from(n >= 10) + usize::from(n >= 40) + 1;
+    let mut set = failing();
+    let status = |n: usize| match n {
+        0..60 => ("Healthy", "done"),
+        60..90 => ("Progressing", "Progressing: Deployment web is not ready: 1 of 3 updated"),
+        _ => ("Waiting", "WaitingForSlot: its turn has not come"),
+    };
+    let entries: Vec<Value> =
+        (0..300).map(|n| entry(&name(n), &step(n).to_string(), status(n).0, status(n).1)).collect();
+    let resources: Vec<Value> = (0..300)
+        .map(|n| {
+            let (sync, health) = if n < 60 {
+                ("Synced", "Healthy")
+            } else if n < 90 {
+                ("Synced", "Progressing")
+            } else {
+                ("OutOfSync", "Healthy")
+            };
+            json!({"name": name(n), "status": sync, "health": {"status": health}})
+        })
+        .collect();
+    set["status"]["applicationStatus"] = json!(entries);
+    set["status"]["resources"] = json!(resources);
+    set["status"]["resourcesCount"] = json!(320);
+    set["status"]["rollout"]["blockers"] = json!([{
+        "reason": "Progressing", "object": "storefront-060", "since": "2026-11-15T12:09:50Z", "count": 30,
+        "message": "Deployment web is not ready: 1 of 3 updated", "nextCheckAt": "2026-11-15T12:10:20Z",
+        "remedy": "its sync to end and its resources to become healthy",
+    }]);
+    set["status"]["rollout"]["steps"] = json!([
+        {"step": 1, "state": "Complete", "total": 10, "done": 10, "completedAt": "2026-11-15T12:02:00Z"},
+        {"step": 2, "state": "Complete", "total": 30, "done": 30, "completedAt": "2026-11-15T12:05:00Z"},
+        {"step": 3, "state": "Open", "total": 260, "done": 20, "updating": 30, "maxUpdate": 30, "openedAt": "2026-11-15T12:05:01Z"},
+    ]);
+    set
+}
+
+#[test]
+fn three_hundred_on_a_terminal() {
+    let set = large();
+    let standing = told(&set);
+    keep("get-300", |screen| described::text(&set, None, false, now(), screen).expect("a set"));
+    keep("watch-300", |screen| watch::frame("argocd/web", &standing, now(), screen).join("\n") + "\n");
+    keep("explain-300", |screen| explain::run_text("argocd/web", &standing, false, now(), screen));
+    let screen = Screen { width: Some(80), height: Some(24), colours: false, folds: true };
+    let whole = described::text(&set, None, true, now(), &screen).expect("a set");
+    assert!(whole.contains("storefront-000") && whole.contains("storefront-299"), "--all leaves out nobody");
+    let pipe = Screen { width: None, height: None, ..screen };
+    let piped = described::text(&set, None, false, now(), &pipe).expect("a set");
+    assert!(piped.contains("storefront-000") && piped.contains("storefront-299"), "nor does a pipe");
+}
+
+#[test]
+fn of_many_steps_those_around_the_open_one_are_pictured() {
+    let mut set = failing();
+    let steps: Vec<Value> = (1..=40)
+        .map(|n| json!({"step": n, "state": if n < 20 { "Complete" } else { "Waiting" }, "total": 1, "done": i32::from(n < 20)}))
+        .collect();
+    set["status"]["rollout"]["steps"] = json!(steps);
+    let screen = Screen { width: Some(80), height: Some(24), colours: false, folds: true };
+    let picture = watch::frame("argocd/web", &told(&set), now(), &screen).join("\n");
+    for part in ["… 18 steps before, done", "\n19 ", "\n20 ", "steps after"] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
 }
 
 #[test]

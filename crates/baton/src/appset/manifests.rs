@@ -11,6 +11,9 @@ use crate::failure::Failure;
 /// Largest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// How many documents of other kinds are named.
+const NAMED: usize = 3;
+
 /// A text and what to call it in messages.
 pub(crate) struct Manifest {
     pub(crate) name: String,
@@ -49,16 +52,28 @@ pub(crate) struct Written {
 ///
 /// What Argo CD's own command refuses is refused: a templated project and an entry without a generator.
 pub(crate) fn sets(files: &[PathBuf], beside: bool) -> Result<Vec<Written>, Failure> {
-    let mut sets = Vec::new();
+    let mut sets: Vec<Written> = Vec::new();
+    let mut found = Vec::new();
     for manifest in read(files)? {
         let documents = baton_grammar::yaml::documents(&manifest.text)
             .map_err(|error| Failure::usage(format!("{}: {error}", manifest.name)))?;
         for document in documents.into_iter().filter(|document| !document.is_null()) {
             if document["kind"] == "ApplicationSet" {
-                let written = understood(document);
-                sets.push(written.map_err(|why| Failure::usage(format!("{}: {why}", manifest.name)))?);
-            } else if !beside {
-                let kind = &document["kind"];
+                let written = understood(document)
+                    .map_err(|why| Failure::usage(format!("{}: {why}", manifest.name)))?;
+                if sets.iter().any(|other| other.is_same(&written)) {
+                    let name = written.set.metadata.name.as_deref().unwrap_or_default();
+                    return Err(Failure::usage(format!(
+                        "{}: there is a second ApplicationSet {name}: one of them must go, or have another name",
+                        manifest.name
+                    )));
+                }
+                sets.push(written);
+                continue;
+            }
+            let kind = &document["kind"];
+            found.push(format!("{} has kind {kind}", manifest.name));
+            if !beside {
                 return Err(Failure::usage(format!(
                     "{}: found kind {kind}, expected ApplicationSet",
                     manifest.name
@@ -67,9 +82,23 @@ pub(crate) fn sets(files: &[PathBuf], beside: bool) -> Result<Vec<Written>, Fail
         }
     }
     if sets.is_empty() {
-        return Err(Failure::usage("no document with `kind: ApplicationSet` in the files given"));
+        found.truncate(NAMED);
+        let found = if found.is_empty() { "they are empty".to_owned() } else { found.join(", ") };
+        return Err(Failure::usage(format!(
+            "no document with `kind: ApplicationSet` in the files given: {found}"
+        )));
     }
     Ok(sets)
+}
+
+impl Written {
+    fn is_same(&self, other: &Written) -> bool {
+        let place = |written: &Written| {
+            let metadata = &written.set.metadata;
+            (metadata.namespace.clone(), metadata.name.clone())
+        };
+        place(self) == place(other)
+    }
 }
 
 fn understood(document: Value) -> Result<Written, String> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::manifests::{self, Written};
 use super::screen::Screen;
-use super::{described, watch};
+use super::{described, head, owned, watch};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::objects::{Objects, confirmed, or, text};
@@ -70,11 +70,16 @@ impl List {
 #[command(
     after_help = "--watch follows the rollout to its end: 0 done, 3 failed or aborted, and with --exit-on-wait 2 when it waits for \
 a person (paused, an approval, a held step, the deletion fuse). On a terminal the display is drawn anew; into a pipe \
-each change is a line, with -o json an object.
+each change is a line, with -o json an object. A rollout that is done is no longer followed: --next waits for the run \
+that a new commit or template begins.
+
+Exit codes: 0 shown, or the rollout is done; 1 usage; 2 it waits for a person; 3 it failed or was aborted, or the set has \
+no rollout to follow; 20 no such set, or the API refused or cannot be reached.
 
 Examples:
   baton appset get web
   baton appset get web --watch
+  baton appset get web --watch --next     after a commit
   baton appset get web --watch --exit-on-wait
   baton appset get web -o yaml"
 )]
@@ -86,9 +91,15 @@ pub(crate) struct Get {
     /// Follow its rollout to the end.
     #[arg(short, long)]
     watch: bool,
+    /// Show every Application, also on a terminal and however many there are.
+    #[arg(long)]
+    all: bool,
     /// End also when only a person can let it go on.
     #[arg(long, requires = "watch")]
     exit_on_wait: bool,
+    /// Where the rollout is over, wait for the next run and follow that.
+    #[arg(long, requires = "watch")]
+    next: bool,
     /// How to print it.
     #[arg(short, long, value_enum)]
     output: Option<Form>,
@@ -102,13 +113,22 @@ impl Get {
                 Some(Form::Json) => true,
                 Some(_) => return Err(Failure::usage("--watch prints lines or, with -o json, objects")),
             };
-            return watch::run(&self.connection, &self.name, self.exit_on_wait, json).await;
+            let until = watch::Until { waits: self.exit_on_wait, next: self.next };
+            return watch::run(&self.connection, &self.name, until, json).await;
         }
-        let set = whole(&self.connection.sets().await?.get(&self.name).await?)?;
-        match self.output {
-            None => print::out(&described::text(&set, jiff::Timestamp::now(), &Screen::of_stdout())?),
-            output => show(&[set], output, true),
+        let client = self.connection.client().await?;
+        let namespace = &self.connection.namespace;
+        let sets = Objects::new(client.clone(), PLURAL, namespace);
+        let set = sets.find(&self.name).await?.ok_or_else(|| owned::absent(namespace, &self.name))?;
+        if self.output.is_some() {
+            return show(&[set], self.output, true);
         }
+        let head = match serde_json::from_value::<ApplicationSet>(set.clone()) {
+            Ok(typed) => head::of(&client, &typed).await,
+            Err(_) => None,
+        };
+        let (now, screen) = (jiff::Timestamp::now(), Screen::of_stdout());
+        print::out(&described::text(&set, head.as_ref(), self.all, now, &screen)?)
     }
 }
 
@@ -199,7 +219,8 @@ impl Delete {
         let api = self.connection.sets().await?;
         let mut counts = Vec::new();
         for name in &self.names {
-            let set = whole(&api.get(name).await?)?;
+            let set = api.get_opt(name).await?;
+            let set = whole(&set.ok_or_else(|| owned::absent(&self.connection.namespace, name))?)?;
             counts.push(set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default());
         }
         if !self.yes && !self.confirmed(&counts)? {

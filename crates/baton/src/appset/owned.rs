@@ -1,10 +1,9 @@
-//! A set in a cluster, its Applications, and the head of its rollout.
+//! A set in a cluster and its Applications.
 
 use std::collections::BTreeMap;
 
 use baton_api::{Application, ApplicationSet};
-use baton_rollout::head::Head;
-use k8s_openapi::api::core::v1::ConfigMap;
+use baton_rollout::explain::Known;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use kube::core::{ApiResource, DynamicObject};
@@ -33,7 +32,7 @@ pub(super) async fn set(client: &Client, namespace: &str, name: &str) -> Result<
 
 pub(super) fn absent(namespace: &str, name: &str) -> Failure {
     Failure::api(format!(
-        "there is no ApplicationSet {name} in namespace {namespace}; `baton appset list` shows those there are"
+        "there is no ApplicationSet {name} in namespace {namespace}; `baton appset list -A` shows those there are"
     ))
 }
 
@@ -68,32 +67,23 @@ pub(super) fn name_of(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// UIDs of Applications by name.
-pub(super) fn uids(applications: &[Value]) -> BTreeMap<String, String> {
-    let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-    applications.iter().map(|object| (name_of(object), uid(object))).collect()
-}
-
-/// The name of the object that holds the head of a set's rollout.
-pub(super) fn head_name(set: &str) -> String {
-    format!("{set}.baton-rollout")
-}
-
-/// The head of a set's rollout, where there is one that may be read and can be.
-pub(super) async fn head(client: &Client, namespace: &str, set: &str) -> Option<Head> {
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let map = match maps.get_opt(&head_name(set)).await {
-        Ok(map) => map?,
-        Err(error) => {
-            tracing::info!(%error, "the head of the rollout is not read");
-            return None;
+/// What an explanation needs to know of Applications, by name.
+pub(super) fn known(applications: &[Value]) -> BTreeMap<String, Known> {
+    let one = |object: &Value| {
+        let metadata = &object["metadata"];
+        let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+        Known {
+            uid: metadata["uid"].as_str().unwrap_or_default().to_owned(),
+            labels: labels(object),
+            terminating: metadata["deletionTimestamp"].as_str().and_then(|time| time.parse().ok()),
+            finalizers: finalizers.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
         }
     };
-    match Head::read(&map.data.unwrap_or_default()) {
-        Ok(head) => Some(head),
-        Err(error) => {
-            tracing::info!(%error, "the head of the rollout is not used");
-            None
-        }
-    }
+    applications.iter().map(|object| (name_of(object), one(object))).collect()
+}
+
+pub(super) fn labels(application: &Value) -> BTreeMap<String, String> {
+    let labels = application["metadata"]["labels"].as_object();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(text).collect()
 }

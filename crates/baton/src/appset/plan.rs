@@ -5,35 +5,43 @@ use std::path::{Path, PathBuf};
 
 use baton_api::ApplicationSet;
 use baton_api::application_set::ApplicationsSync;
-use baton_api::names::baton::DELETION_FUSE;
+use baton_api::names::baton::{DELETION_APPROVED, DELETION_FUSE};
 use baton_controllers::IgnoreRules;
 use baton_generators::Generators;
 use baton_rollout::fuse::{self, Fuse};
+use baton_rollout::head::Head;
 use baton_rollout::plan::{self, Candidate, Change, Plan, Present, Proposal};
 use baton_rollout::shift::{self, Shifts};
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::live::Live;
 use super::offline::{self, Offline};
-use super::owned::{self, name_of};
+use super::owned::{self, labels, name_of};
 use super::plan_view::{self, Shown};
+use super::revisions::{self, Revision};
 use super::screen::Screen;
-use super::{changes, manifests};
+use super::{changes, head, manifests};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::print;
+use crate::objects::text;
+use crate::{print, terminal};
 
 /// What to plan.
 #[derive(Debug, Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["set", "files"]),
     after_help = "With -f alone nothing is asked of a cluster, and the plan is one for a change of every Application. --against \
-compares with another version of the file, --live with what the cluster has; both end with exit code 4 if there is a \
-difference. Without -f the set in the cluster is planned: what it would do now. Nothing is written anywhere.
+compares with another version of the file, --live with what the cluster has. Without -f the set in the cluster is planned: what it would do now. Nothing is written anywhere, and no repository is asked for a revision: it is told where an \
+Application was compared with it or a run found it.
 
-Applications go in the order of names; \"batch 2\" begins as places of maxUpdate become free in batch 1.
+Applications go in the order of names; \"batch 2\" begins as places of maxUpdate become free in batch 1. On a terminal, of more than 40 Applications only the first of each \
+kind have a row; --all shows every one.
+
+Exit codes: 0 planned; 1 usage, or a file that cannot be read; 3 it cannot be generated; 4 with --against or --live, there is \
+a difference; 20 no such set, or the API refused or cannot be reached.
 
 Examples:
   baton appset plan -f web.yaml --clusters clusters.yaml
@@ -57,6 +65,9 @@ pub(crate) struct Arguments {
     /// Show only Applications that change.
     #[arg(long)]
     changed: bool,
+    /// Show every Application, also on a terminal and however many there are.
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     offline: Offline,
     #[command(flatten)]
@@ -83,18 +94,19 @@ struct Document {
     against: Option<String>,
     #[serde(flatten)]
     plan: Plan,
+    /// The revisions that are asked for.
+    revisions: Vec<Revision>,
     /// What moves.
     #[serde(skip_serializing_if = "Option::is_none")]
     shifts: Option<Shifts>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let documents = documents(&arguments).await?;
+    let (documents, gone) = documents(&arguments).await?;
     print::out(&match arguments.output {
         None => {
             let screen = Screen::of_stdout();
-            let texts: Vec<String> =
-                documents.iter().map(|one| shown(one, arguments.changed, &screen)).collect();
+            let texts: Vec<String> = documents.iter().map(|one| shown(one, &arguments, &screen)).collect();
             texts.join("\n")
         }
         Some(form) => {
@@ -107,7 +119,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     })?;
     let asked = arguments.live || !arguments.against.is_empty();
-    let differing = documents.iter().filter(|one| one.differs()).count();
+    let differing = documents.iter().filter(|one| one.differs()).count() + gone;
     match (asked, differing) {
         (false, _) | (_, 0) => Ok(()),
         (true, 1) => Err(Failure::finding("there is a difference")),
@@ -115,37 +127,41 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
-fn shown(document: &Document, only_changed: bool, screen: &Screen) -> String {
+fn shown(document: &Document, arguments: &Arguments, screen: &Screen) -> String {
     let against = document.against.as_deref().zip(document.shifts.as_ref());
-    let mut text = plan_view::text(
+    let mut out = plan_view::text(
         &Shown {
             set: &format!("{}/{}", document.namespace, document.name),
             name: &document.name,
             plan: &document.plan,
+            revisions: &document.revisions,
             against,
-            only_changed,
+            only_changed: arguments.changed,
+            all: arguments.all,
+            now: Timestamp::now(),
         },
         screen,
     );
     if let Some((what, _)) = against.filter(|_| !document.differs()) {
-        text.push_str(&format!("\nNo difference from {what}.\n"));
+        out.push_str(&format!("\nNo difference from {what}.\n"));
     }
-    text
+    out
 }
 
-async fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
+async fn documents(arguments: &Arguments) -> Result<(Vec<Document>, usize), Failure> {
     let cache =
         tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
     let namespace = &arguments.connection.namespace;
     let generators = arguments.offline.generators(cache.path().to_owned(), namespace)?;
     let online = arguments.live || arguments.set.is_some();
     match online {
-        true => in_cluster(arguments, &generators).await,
+        true => Ok((in_cluster(arguments, &generators).await?, 0)),
         false => on_paper(arguments, &generators).await,
     }
 }
 
-async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<Vec<Document>, Failure> {
+/// The plans, and how many sets there are no more.
+async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<(Vec<Document>, usize), Failure> {
     let world = arguments.offline.objects(&arguments.connection.namespace)?;
     let mut before = BTreeMap::new();
     if !arguments.against.is_empty() {
@@ -160,12 +176,20 @@ async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<Vec<
         let wanted = distinct(offline::applications(&written.set, generators, &world).await?)?;
         let base = match (&against, before.remove(&written.set.metadata.name)) {
             (None, _) => None,
-            (Some(what), Some((set, applications))) => Some(Base { what, set: Some(set), applications }),
-            (Some(what), None) => Some(Base { what, set: None, applications: Vec::new() }),
+            (Some(what), Some((set, applications))) => {
+                Some(Base { what, set: Some(set), head: None, applications })
+            }
+            (Some(what), None) => Some(Base { what, set: None, head: None, applications: Vec::new() }),
         };
         documents.push(document(&written.set, &wanted, base.as_ref(), &arguments.connection.namespace)?);
     }
-    Ok(documents)
+    // A set that a file no longer has is deleted by whoever applies the file, and no plan of a set says so.
+    let gone: Vec<String> = before.into_keys().flatten().collect();
+    if !gone.is_empty() {
+        let names = gone.join(", ");
+        terminal::remark(&format!("Only in {}: {names}.", against.as_deref().unwrap_or_default()));
+    }
+    Ok((documents, gone.len()))
 }
 
 fn title(files: &[PathBuf]) -> String {
@@ -198,11 +222,11 @@ async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Ve
             true => Some(set.clone()),
             false => owned::find(&client, &place, &name).await?,
         };
-        let applications = match &there {
-            Some(there) => owned::applications(&client, there).await?,
-            None => Vec::new(),
+        let (head, applications) = match &there {
+            Some(there) => (head::of(&client, there).await, owned::applications(&client, there).await?),
+            None => (None, Vec::new()),
         };
-        let base = Base { what: "the cluster", set: there, applications };
+        let base = Base { what: "the cluster", set: there, head, applications };
         let mut document = document(&set, &wanted, Some(&base), namespace)?;
         if arguments.set.is_some() {
             // The set is compared with its own Applications only, not with itself.
@@ -217,6 +241,7 @@ async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Ve
 struct Base<'a> {
     what: &'a str,
     set: Option<ApplicationSet>,
+    head: Option<Head>,
     applications: Vec<Value>,
 }
 
@@ -244,19 +269,33 @@ fn document(
         candidates.push(Candidate { name: name_of(application), labels: labels(application), change });
     }
     let present: Option<Vec<Present>> = base.map(|base| {
-        let one = |live: &Value| Present { name: name_of(live), labels: labels(live) };
+        let one = |live: &Value| Present {
+            name: name_of(live),
+            labels: labels(live),
+            uid: text(live, "/metadata/uid"),
+            terminating: live.pointer("/metadata/deletionTimestamp").is_some(),
+        };
         base.applications.iter().map(one).collect()
     });
     let (fuse, unreadable) = fuse_of(set);
+    // A person approves what the set in the cluster asks to be approved, whatever a file says.
+    let approving = base.and_then(|base| base.set.as_ref()).unwrap_or(set);
+    let approval = annotation(approving, DELETION_APPROVED).and_then(|text| text.parse().ok());
     let proposal = |set: &ApplicationSet, wanted: &[Candidate], present: Option<&[Present]>| {
         let strategy = set.spec.strategy.as_ref();
-        plan::plan(&Proposal { strategy, wanted, present, may_delete: delete, fuse })
+        plan::plan(&Proposal { strategy, wanted, present, may_delete: delete, fuse, approval })
     };
     let mut plan = proposal(set, &candidates, present.as_deref());
     plan.issues.extend(unreadable);
     if !update && base.is_some() {
         plan.issues.push("the set's policy lets no Application that exists be changed".to_owned());
     }
+    if base.and_then(|base| base.set.as_ref()).is_some_and(|set| set.metadata.deletion_timestamp.is_some()) {
+        plan.issues
+            .push("the set is being deleted: all its Applications go, and no other is changed".to_owned());
+    }
+    let (there, head) = base.map_or((&[][..], None), |base| (&base.applications[..], base.head.as_ref()));
+    let revisions = revisions::of(wanted, there, head);
     let shifts = base.map(|base| {
         let assumed =
             |live: &Value| Candidate { name: name_of(live), labels: labels(live), change: Change::Assumed };
@@ -269,6 +308,7 @@ fn document(
         namespace: set.metadata.namespace.clone().unwrap_or_else(|| namespace.to_owned()),
         against: base.map(|base| base.what.to_owned()),
         plan,
+        revisions,
         shifts,
     })
 }
@@ -287,18 +327,15 @@ fn policy(set: &ApplicationSet) -> (bool, bool) {
 /// The fuse of a set as a controller with default settings would have it, and what is wrong with its annotation.
 fn fuse_of(set: &ApplicationSet) -> (Fuse, Option<String>) {
     let usual = if fuse::follows_hosts_only(&set.spec) { Fuse::Off } else { Fuse::Share(50) };
-    let stated = set.metadata.annotations.as_ref().and_then(|annotations| annotations.get(DELETION_FUSE));
-    match stated.map(|text| text.parse::<Fuse>()) {
+    match annotation(set, DELETION_FUSE).map(|text| text.parse::<Fuse>()) {
         None => (usual, None),
         Some(Ok(fuse)) => (fuse, None),
         Some(Err(error)) => (usual, Some(format!("annotation {DELETION_FUSE}: {error}"))),
     }
 }
 
-fn labels(application: &Value) -> BTreeMap<String, String> {
-    let labels = application["metadata"]["labels"].as_object();
-    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    labels.into_iter().flatten().filter_map(text).collect()
+fn annotation<'a>(set: &'a ApplicationSet, key: &str) -> Option<&'a String> {
+    set.metadata.annotations.as_ref()?.get(key)
 }
 
 /// Applications by name. Two of one name would keep a controller from doing anything.

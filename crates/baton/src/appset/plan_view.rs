@@ -2,13 +2,16 @@
 
 use baton_rollout::plan::{ApplicationPlan, Change, DeletionPlan, Plan, Stage, StepPlan};
 use baton_rollout::shift::{Move, Place, Shifts};
+use jiff::Timestamp;
 
+use super::plan_rows::{More, Row, rows};
+use super::revisions::{self, Revision};
 use super::screen::{Cell, Screen, Tone};
 
 /// How many names a line tells before it counts the rest.
 const NAMED: usize = 12;
-/// How many Applications that only change their batch are named.
-const BATCHES_NAMED: usize = 5;
+/// How many Applications are named on a terminal that join, leave, change their step, or only their batch.
+const MOVES_NAMED: [usize; 4] = [12, 12, 12, 5];
 
 /// A plan, and what it moves against another.
 pub(super) struct Shown<'a> {
@@ -16,19 +19,28 @@ pub(super) struct Shown<'a> {
     pub(super) set: &'a str,
     pub(super) name: &'a str,
     pub(super) plan: &'a Plan,
+    pub(super) revisions: &'a [Revision],
     /// Against what, and what differs.
     pub(super) against: Option<(&'a str, &'a Shifts)>,
     /// Leave out what stays as it is.
     pub(super) only_changed: bool,
+    /// Leave out nothing else.
+    pub(super) all: bool,
+    pub(super) now: Timestamp,
 }
 
 pub(super) fn text(shown: &Shown<'_>, screen: &Screen) -> String {
     let mut parts = vec![title(shown, screen)];
+    parts.extend(revisions::text(shown.revisions, shown.now, screen));
     parts.extend(steps(shown.plan, screen));
     parts.extend(applications(shown, screen));
     parts.extend(deletions(shown, screen));
     parts.extend(teardown(&shown.plan.deletion, screen));
-    parts.extend(shown.against.and_then(|(what, shifts)| moved(what, shifts, screen)));
+    parts.extend(
+        shown
+            .against
+            .and_then(|(what, shifts)| moved(what, shifts, shown.all || !screen.is_terminal(), screen)),
+    );
     parts.extend(remarks(&shown.plan.issues, screen));
     parts.join("\n")
 }
@@ -116,15 +128,25 @@ fn applications(shown: &Shown<'_>, screen: &Screen) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let hidden = shown.plan.applications.len() - all.len();
-    let mut out = matrix(shown.plan, &all, screen).unwrap_or_else(|| list(shown.plan, &all, screen));
+    let unchanged = shown.plan.applications.len() - all.len();
+    let rows = rows(&all, screen.is_terminal() && !shown.all);
+    let mut out = matrix(shown.plan, &rows, screen).unwrap_or_else(|| list(shown.plan, &rows, screen));
+    if unchanged > 0 {
+        out.push_str(&format!("and {} unchanged\n", counted(unchanged)));
+    }
+    let hidden: usize = rows.iter().map(Row::hidden).sum();
     if hidden > 0 {
-        out.push_str(&format!("and {} unchanged\n", counted(hidden)));
+        let text = format!(
+            "{hidden} of {} have no row of their own: --all shows them{}",
+            counted(all.len()),
+            if all.iter().any(|one| stays(one)) { ", --changed only those that change" } else { "" }
+        );
+        out.push_str(&screen.labelled("", &text, Tone::Quiet, 0));
     }
     Some(out)
 }
 
-fn matrix(plan: &Plan, all: &[&ApplicationPlan], screen: &Screen) -> Option<String> {
+fn matrix(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> Option<String> {
     let mut headings = vec!["APPLICATION".to_owned()];
     match plan.steps.is_empty() {
         true => headings.push("WHEN".to_owned()),
@@ -132,28 +154,34 @@ fn matrix(plan: &Plan, all: &[&ApplicationPlan], screen: &Screen) -> Option<Stri
     }
     headings.push("WHY".to_owned());
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let row = |one: &&ApplicationPlan| {
-        let mut row = vec![Cell::from(&one.name)];
+    let cells = |row: &Row<'_>| {
+        let (name, one, when, why, tone) = row.words(plan);
+        let mut cells = vec![Cell::toned(name, if one.is_none() { Tone::Quiet } else { Tone::Plain })];
+        let step = one.or(row.first()).and_then(|one| one.step);
         match plan.steps.is_empty() {
-            true => row.push(Cell::toned(when(one, plan), tone(&one.change))),
-            false => row.extend(plan.steps.iter().map(|step| match one.step == Some(step.step as i64) {
-                true => Cell::toned(when(one, plan), tone(&one.change)),
+            true => cells.push(Cell::toned(when, tone)),
+            false => cells.extend(plan.steps.iter().map(|column| match step == Some(column.step as i64) {
+                true => Cell::toned(&when, tone),
                 false => Cell::default(),
             })),
         }
-        row.push(Cell::toned(&one.why, tone(&one.change)));
-        row
+        cells.push(Cell::toned(why, tone));
+        cells
     };
-    screen.table(&headings, &all.iter().map(row).collect::<Vec<_>>(), 0)
+    screen.table(&headings, &rows.iter().map(cells).collect::<Vec<_>>(), 0)
 }
 
-fn list(plan: &Plan, all: &[&ApplicationPlan], screen: &Screen) -> String {
+fn list(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> String {
     let mut out = String::new();
     let mut last = None;
-    for one in all {
-        if last != Some(one.step) {
-            last = Some(one.step);
-            let heading = match one.step {
+    let width = |row: &Row<'_>| row.words(plan).0.chars().count();
+    // Names are above each other as far as most of them let it be.
+    let column = rows.iter().map(width).max().unwrap_or_default().min(36) + 4;
+    for row in rows {
+        let step = row.first().map(|one| one.step);
+        if last != step {
+            last = step;
+            let heading = match step.flatten() {
                 None => "All at once".to_owned(),
                 Some(-1) => "In no step".to_owned(),
                 Some(step) => format!("Step {step}"),
@@ -161,14 +189,19 @@ fn list(plan: &Plan, all: &[&ApplicationPlan], screen: &Screen) -> String {
             out.push_str(&screen.paint(Tone::Heading, &heading));
             out.push('\n');
         }
-        let when = when(one, plan);
-        let text = if when == "·" { one.why.clone() } else { format!("{when}: {}", one.why) };
-        let column = (one.name.chars().count() + 4).max(24);
-        if screen.width.is_some_and(|width| column + text.chars().count() > width) {
-            out.push_str(&screen.labelled(&format!("  {}", one.name), "", Tone::Plain, column));
-            out.push_str(&screen.labelled("", &text, tone(&one.change), 6));
+        let (name, _, when, why, tone) = row.words(plan);
+        let text = match (when.as_str(), why.as_str()) {
+            ("·", why) => why.to_owned(),
+            (when, "") => when.to_owned(),
+            (when, why) => format!("{when}: {why}"),
+        };
+        let fits = name.chars().count() + 4 <= column
+            && screen.width.is_none_or(|width| column + text.chars().count() <= width);
+        if fits {
+            out.push_str(&screen.labelled(&format!("  {name}"), &text, tone, column));
         } else {
-            out.push_str(&screen.labelled(&format!("  {}", one.name), &text, tone(&one.change), column));
+            out.push_str(&screen.labelled(&format!("  {name}"), "", Tone::Plain, name.chars().count() + 2));
+            out.push_str(&screen.labelled("", &text, tone, 6));
         }
     }
     out
@@ -198,7 +231,7 @@ fn deletions(shown: &Shown<'_>, screen: &Screen) -> Option<String> {
     let deletion = &shown.plan.deletion;
     let mut out = match deletion.leaving {
         0 => String::new(),
-        _ => leaving(shown.name, deletion, screen),
+        _ => leaving(shown, deletion, screen),
     };
     if let Some(problem) = &deletion.problem {
         out.push_str(&screen.labelled("", problem, Tone::Bad, 0));
@@ -215,7 +248,7 @@ fn teardown(deletion: &DeletionPlan, screen: &Screen) -> Option<String> {
     Some(title + &stages(&deletion.teardown, Tone::Plain, screen))
 }
 
-fn leaving(name: &str, deletion: &DeletionPlan, screen: &Screen) -> String {
+fn leaving(shown: &Shown<'_>, deletion: &DeletionPlan, screen: &Screen) -> String {
     let count = format!(
         "{} of {} {} no longer wanted ({} %)",
         deletion.leaving,
@@ -234,13 +267,35 @@ fn leaving(name: &str, deletion: &DeletionPlan, screen: &Screen) -> String {
     let mut out =
         screen.labelled("", &format!("{count}; deleted in this order ({order}):"), Tone::Heading, 0);
     out.push_str(&stages(&deletion.stages, Tone::Bad, screen));
-    if let Some(fuse) = &deletion.fuse {
-        let text = format!(
-            "The deletion fuse would hold: {fuse}. Nothing goes before `baton appset approve-deletion {name}`."
-        );
-        out.push_str(&screen.labelled("", &text, Tone::Busy, 2));
+    if !deletion.going.is_empty() {
+        let text = format!("Being deleted already: {}.", names(&deletion.going));
+        out.push_str(&screen.labelled("", &text, Tone::Plain, 2));
     }
+    let (text, tone) = verdict(shown, deletion);
+    out.push_str(&screen.labelled("", &text, tone, 2));
     out
+}
+
+/// What the deletion fuse says, and what a rollout does meanwhile.
+fn verdict(shown: &Shown<'_>, deletion: &DeletionPlan) -> (String, Tone) {
+    let rolls = !shown.plan.steps.is_empty();
+    let share = deletion.verdict.as_ref().map_or("off", |verdict| &verdict.share);
+    if let Some(fuse) = &deletion.fuse {
+        let also = if rolls { ", and the rollout holds too" } else { "" };
+        let text = format!(
+            "The deletion fuse would hold: {fuse}. Nothing goes before `baton appset approve-deletion {}`{also}.",
+            shown.name
+        );
+        return (text, Tone::Busy);
+    }
+    let approved = deletion.verdict.as_ref().is_some_and(|verdict| verdict.says == "Approved");
+    let free = match share {
+        _ if approved => "A person has approved it.".to_owned(),
+        "off" => "The deletion fuse is off.".to_owned(),
+        share => format!("The deletion fuse ({share}) lets them go."),
+    };
+    let gate = if rolls { " A step is not done before those that leave it are gone." } else { "" };
+    (format!("{free}{gate}"), Tone::Plain)
 }
 
 fn stages(stages: &[Stage], tone: Tone, screen: &Screen) -> String {
@@ -267,40 +322,42 @@ fn names(all: &[String]) -> String {
     }
 }
 
-fn moved(what: &str, shifts: &Shifts, screen: &Screen) -> Option<String> {
+fn moved(what: &str, shifts: &Shifts, all: bool, screen: &Screen) -> Option<String> {
     if shifts.is_empty() {
         return None;
     }
     let mut out = screen.labelled("", &format!("Against {what}:"), Tone::Heading, 0);
-    let batches = shifts.applications.iter().filter(|shift| matches!(shift.what, Move::Batch { .. })).count();
     let names = shifts.applications.iter().map(|shift| &shift.name);
     let settings = shifts.settings.iter().map(|setting| &setting.name);
     let longest = names.chain(settings).map(|name| name.chars().count()).max().unwrap_or_default();
     let column = (longest + 5).min(screen.width.unwrap_or(usize::MAX) / 2);
-    let mut seen = 0;
     for setting in &shifts.settings {
         let text = format!("{} → {}", setting.from, setting.to);
         out.push_str(&screen.labelled(&format!("  {}", setting.name), &text, Tone::Busy, column));
     }
+    let mut seen = [0; 4];
     for shift in &shifts.applications {
-        let (text, tone) = match &shift.what {
-            Move::Joins { to } => (format!("joins {}", placed(to)), Tone::Good),
-            Move::Leaves { from } => (format!("leaves, was in {}", placed(from)), Tone::Bad),
-            Move::Step { from, to } => (format!("{} → {}", placed(from), placed(to)), Tone::Busy),
+        let (kind, text, tone) = match &shift.what {
+            Move::Joins { to } => (0, format!("joins {}", placed(to)), Tone::Good),
+            Move::Leaves { from } => (1, format!("leaves, was in {}", placed(from)), Tone::Bad),
+            Move::Step { from, to } => (2, format!("{} → {}", placed(from), placed(to)), Tone::Busy),
             Move::Batch { from, to } => {
-                seen += 1;
-                if seen > BATCHES_NAMED {
-                    continue;
-                }
                 let batch =
                     |place: &Place| place.batch.map_or("by hand".to_owned(), |n| format!("batch {n}"));
-                (format!("{}, {} → {}", stepped(from), batch(from), batch(to)), Tone::Plain)
+                (3, format!("{}, {} → {}", stepped(from), batch(from), batch(to)), Tone::Plain)
             }
         };
-        out.push_str(&screen.labelled(&format!("  {}", shift.name), &text, tone, column));
+        seen[kind] += 1;
+        if seen[kind] <= MOVES_NAMED[kind] || all {
+            out.push_str(&screen.labelled(&format!("  {}", shift.name), &text, tone, column));
+        }
     }
-    if batches > BATCHES_NAMED {
-        let text = format!("and {} more in other batches of their steps", batches - BATCHES_NAMED);
+    let whats = ["join", "leave", "change their step", "are in other batches of their steps"];
+    let more = seen.iter().zip(MOVES_NAMED).zip(whats).filter(|((seen, named), _)| **seen > *named && !all);
+    let more: Vec<String> =
+        more.map(|((seen, named), what)| format!("{} more {what}", seen - named)).collect();
+    if !more.is_empty() {
+        let text = format!("and {}: --all shows them", more.join(", "));
         out.push_str(&screen.labelled("", &text, Tone::Quiet, 2));
     }
     Some(out)
@@ -326,4 +383,39 @@ fn stepped(place: &Place) -> String {
 fn remarks(issues: &[String], screen: &Screen) -> Option<String> {
     let lines: String = issues.iter().map(|issue| screen.labelled("!", issue, Tone::Busy, 2)).collect();
     Some(lines).filter(|lines| !lines.is_empty())
+}
+
+// === impl Row ===
+
+impl<'a> Row<'a> {
+    fn hidden(&self) -> usize {
+        match self {
+            Row::One(_) => 0,
+            Row::More(more) => more.count,
+        }
+    }
+
+    fn first(&self) -> Option<&'a ApplicationPlan> {
+        match self {
+            Row::One(one) => Some(one),
+            Row::More(more) => Some(more.first),
+        }
+    }
+
+    /// Its name, the Application if it is of one, when it goes, why, and how that looks.
+    fn words(&self, plan: &Plan) -> (String, Option<&'a ApplicationPlan>, String, String, Tone) {
+        match self {
+            Row::One(one) => {
+                (one.name.clone(), Some(one), when(one, plan), one.why.clone(), tone(&one.change))
+            }
+            Row::More(More { count, first, batches, why }) => {
+                let when = match batches {
+                    Some((from, to)) if from < to && !plan.steps.is_empty() => format!("batch {from}–{to}"),
+                    _ => when(first, plan),
+                };
+                let why = why.unwrap_or("each for a reason of its own").to_owned();
+                (format!("… {count} more"), None, when, why, Tone::Quiet)
+            }
+        }
+    }
 }

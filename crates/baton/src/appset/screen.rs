@@ -4,6 +4,8 @@ use std::io::IsTerminal as _;
 
 /// Narrowest last column worth having; below that a table becomes a list.
 const LEAST: usize = 18;
+/// Last column in which a sentence is still read with ease.
+const ROOMY: usize = 36;
 /// Between columns.
 const GAP: usize = 3;
 
@@ -86,8 +88,28 @@ impl Screen {
         out
     }
 
+    /// Whether a person looks at it, for whom what says little may be left out.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.height.is_some()
+    }
+
     /// Rows under headings. The last column is folded where it does not fit; `None` where the others leave it no room.
     pub(super) fn table(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
+        self.table_with(LEAST, headings, rows, indent)
+    }
+
+    /// The same with room for sentences in the last column, or `None`.
+    pub(super) fn roomy(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
+        self.table_with(ROOMY, headings, rows, indent)
+    }
+
+    fn table_with(
+        &self,
+        least: usize,
+        headings: &[&str],
+        rows: &[Vec<Cell>],
+        indent: usize,
+    ) -> Option<String> {
         let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -98,7 +120,7 @@ impl Screen {
         let before: usize = indent + fixed.iter().map(|width| width + GAP).sum::<usize>();
         let room = match self.width {
             Some(width) if before + last > width => {
-                width.checked_sub(before).filter(|room| *room >= LEAST.min(*last))?
+                width.checked_sub(before).filter(|room| *room >= least.min(*last))?
             }
             _ => usize::MAX,
         };
@@ -158,7 +180,7 @@ fn folded(text: &str, room: usize) -> Vec<String> {
 }
 
 /// As much of a text as there is room for.
-fn cut(text: &str, room: usize) -> String {
+pub(super) fn cut(text: &str, room: usize) -> String {
     match text.chars().count() > room {
         false => text.to_owned(),
         true => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),

@@ -109,10 +109,10 @@ pub(super) fn obstacle_words(obstacle: &Obstacle, now: Timestamp) -> String {
 }
 
 /// The steps and how far each is.
-pub(super) fn steps(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
+pub(super) fn steps(all: &[StepStanding], now: Timestamp, screen: &Screen) -> String {
     let headings = ["STEP", "STATE", "PROGRESS", "DONE", "BUSY", "FAILED", "AT ONCE", "SINCE"];
     let bar_width = if screen.width.is_some_and(|width| width < MUCH) { BAR[1] } else { BAR[0] };
-    let rows: Vec<Vec<Cell>> = standing.steps.iter().map(|step| row(step, now, bar_width)).collect();
+    let rows: Vec<Vec<Cell>> = all.iter().map(|step| row(step, now, bar_width)).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -123,7 +123,7 @@ pub(super) fn steps(standing: &Standing, now: Timestamp, screen: &Screen) -> Str
                 format!("{}, {} of {} done, {} busy", step.state, step.done, step.total, step.updating);
             screen.labelled(&label, &text, state_tone(&step.state), 9)
         };
-        standing.steps.iter().map(line).collect()
+        all.iter().map(line).collect()
     })
 }
 
@@ -169,6 +169,11 @@ fn bar(step: &StepStanding, width: usize) -> String {
     format!("{}{}{}", "█".repeat(done), "▒".repeat(busy), "░".repeat(width - done - busy))
 }
 
+/// A line that must not be folded.
+pub(super) fn cut_to(text: &str, screen: &Screen) -> String {
+    screen.width.map_or_else(|| text.to_owned(), |width| super::screen::cut(text, width))
+}
+
 /// Applications as rows, steps as columns; with a column for the step where columns do not fit.
 pub(super) fn applications(
     all: &[&ApplicationStanding],
@@ -194,7 +199,7 @@ pub(super) fn applications(
     };
     let rows: Vec<Vec<Cell>> = all.iter().map(matrix).collect();
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    if let Some(table) = screen.table(&headings, &rows, 0) {
+    if let Some(table) = screen.roomy(&headings, &rows, 0) {
         return table;
     }
     let plain = |one: &&ApplicationStanding| {

@@ -19,13 +19,22 @@ use super::standing_view::{self as view, COLUMN};
 use super::{control, owned};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::print;
 use crate::shutdown::Shutdown;
+use crate::{print, terminal};
 
 /// How often times on the display are drawn anew.
 const TICK: Duration = Duration::from_secs(1);
 /// Rows that are used where the terminal does not tell how many it has.
 const ROWS: usize = 24;
+
+/// When a watch ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Until {
+    /// Also where only a person can let it go on.
+    pub(super) waits: bool,
+    /// Not with a run that was over before.
+    pub(super) next: bool,
+}
 
 /// Follows a rollout until it ends, the set is gone, or the person has had enough.
 ///
@@ -34,12 +43,16 @@ const ROWS: usize = 24;
 pub(super) async fn run(
     connection: &Connection,
     name: &str,
-    exit_on_wait: bool,
+    until: Until,
     json: bool,
 ) -> Result<(), Failure> {
     let client = connection.client().await?;
     let set = owned::set(&client, &connection.namespace, name).await?;
-    control::has_something_to_tell(&set, &explain::standing(&set, None, &BTreeMap::new()))?;
+    let before = explain::standing(&set, None, &BTreeMap::new());
+    control::has_something_to_tell(&set, &before)?;
+    let is_over = |standing: &Standing| matches!(standing.outlook(), Outlook::Done | Outlook::Failed);
+    // The run that is over and does not count.
+    let mut past = (until.next && is_over(&before)).then_some(before.run);
     let api: Api<ApplicationSet> = Api::namespaced(client, &connection.namespace);
     let mut seen = pin!(watch_object(api, name).default_backoff());
     let mut shutdown = Shutdown::listen();
@@ -61,11 +74,13 @@ pub(super) async fn run(
                 let outlook = standing.outlook();
                 let why = standing.first.as_ref().map(|first| view::obstacle_words(first, Timestamp::now()));
                 let state = standing.state.clone();
+                past = past.filter(|run| *run == standing.run && is_over(&standing));
                 display.show(standing)?;
                 let end = match outlook {
+                    _ if past.is_some() => continue,
                     Outlook::Done => Ok(()),
                     Outlook::Failed => Err(Failure::failed(told(name, &state, why))),
-                    Outlook::WaitsForPerson if exit_on_wait => {
+                    Outlook::WaitsForPerson if until.waits => {
                         Err(Failure::waiting(told(name, "waiting for a person", why)))
                     }
                     Outlook::Underway | Outlook::WaitsForPerson => continue,
@@ -73,7 +88,7 @@ pub(super) async fn run(
                 return display.end(end);
             }
             Some(Ok(None)) => {
-                let expected = display.last.as_ref().is_some_and(|last| last.deletion.is_some());
+                let expected = display.last.as_ref().is_some_and(Standing::goes);
                 return display.end(match expected {
                     true => Ok(()),
                     false => Err(Failure::failed(format!("{name} was deleted"))),
@@ -83,7 +98,7 @@ pub(super) async fn run(
                 if let Some(refusal) = crate::app::refusal(&error) {
                     return display.end(Err(Failure::api(refusal)));
                 }
-                tracing::info!(%error, "the watch of the ApplicationSet begins anew");
+                display.lost(&error)?;
             }
             None => return display.end(Err(Failure::api("the watch of the ApplicationSet ended"))),
         }
@@ -104,15 +119,28 @@ struct Display {
     last: Option<Standing>,
     /// How many rows the last picture has.
     rows: usize,
+    /// Whether the API has not answered since the last picture.
+    lost: bool,
 }
 
 impl Display {
     fn new(title: String, json: bool) -> Display {
         let redraws = !json && std::io::stdout().is_terminal();
-        Display { title, json, redraws, last: None, rows: 0 }
+        Display { title, json, redraws, last: None, rows: 0, lost: false }
+    }
+
+    /// Says once that what is shown may be old.
+    fn lost(&mut self, error: &kube::runtime::watcher::Error) -> Result<(), Failure> {
+        if !std::mem::replace(&mut self.lost, true) {
+            terminal::remark(&format!("The API does not answer, and is asked again and again: {error}"));
+            // The next picture begins below the remark.
+            self.rows = 0;
+        }
+        Ok(())
     }
 
     fn show(&mut self, standing: Standing) -> Result<(), Failure> {
+        self.lost = false;
         if self.last.as_ref() == Some(&standing) {
             return Ok(());
         }
@@ -131,7 +159,7 @@ impl Display {
     }
 
     fn redraw(&mut self) -> Result<(), Failure> {
-        let Some(standing) = self.last.as_ref().filter(|_| self.redraws) else { return Ok(()) };
+        let Some(standing) = self.last.as_ref().filter(|_| self.redraws && !self.lost) else { return Ok(()) };
         let screen = Screen::of_stdout();
         let lines = frame(&self.title, standing, Timestamp::now(), &screen);
         let mut text = String::new();
@@ -154,35 +182,74 @@ impl Display {
     }
 }
 
-/// The picture of a moment: no more rows than the terminal has, none wider than it.
+/// The picture of a moment: no more rows than the terminal has, none wider than it. What there is no room for is counted.
 pub(super) fn frame(title: &str, standing: &Standing, now: Timestamp, screen: &Screen) -> Vec<String> {
     let most = screen.height.unwrap_or(ROWS).saturating_sub(1).max(4);
-    let mut head: Vec<String> = lines(&screen.labelled("Set:", title, Tone::Heading, COLUMN));
-    head.extend(lines(&view::summary(standing, now, screen)));
+    let mut picture: Vec<String> = lines(&screen.labelled("Set:", title, Tone::Heading, COLUMN));
+    picture.extend(lines(&view::summary(standing, now, screen)));
     if let Some(first) = &standing.first {
-        head.extend(lines(&view::obstacle("Waits for:", first, now, screen)));
+        picture.extend(lines(&view::obstacle("Waits for:", first, now, screen)));
     }
-    head.push(String::new());
-    head.extend(lines(&view::steps(standing, now, screen)));
+    picture.push(String::new());
+    // Below the steps there is a table of at least a heading and a row.
+    let room = most.saturating_sub(picture.len() + 4);
+    picture.extend(steps(standing, now, room.max(1), screen));
     let busy: Vec<&ApplicationStanding> = standing.applications.iter().filter(|one| is_busy(one)).collect();
-    if !busy.is_empty() && head.len() + 4 <= most {
-        head.push(String::new());
-        let numbers: Vec<i64> =
-            standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
-        // A folded row would push others off the screen.
-        let cut = Screen { folds: false, ..*screen };
-        let table = lines(&view::applications(&busy, &numbers, now, &cut));
-        let room = most - head.len();
-        match table.len() > room {
-            false => head.extend(table),
-            true => {
-                head.extend(table.into_iter().take(room - 1));
-                head.push(screen.paint(Tone::Quiet, "…"));
-            }
-        }
+    if !busy.is_empty() {
+        picture.push(String::new());
+        picture.extend(under_way(standing, &busy, now, most.saturating_sub(picture.len()), screen));
     }
-    head.truncate(most);
-    head
+    if picture.len() > most {
+        picture.truncate(most - 1);
+        picture.push(screen.paint(Tone::Quiet, "…"));
+    }
+    picture
+}
+
+/// The steps in so many rows: those around the first that is not done, and how many there are before and after.
+fn steps(standing: &Standing, now: Timestamp, room: usize, screen: &Screen) -> Vec<String> {
+    let all = &standing.steps;
+    // One row is the heading.
+    if all.len() < room {
+        return lines(&view::steps(all, now, screen));
+    }
+    let undone = all.iter().position(|step| step.state != "Complete").unwrap_or(all.len());
+    let count = room.saturating_sub(3).max(1);
+    let from = undone.saturating_sub(1).min(all.len().saturating_sub(count));
+    let to = (from + count).min(all.len());
+    let note = |count: usize, what: &str| {
+        let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+        (count > 0).then(|| screen.paint(Tone::Quiet, &format!("… {steps} {what}")))
+    };
+    let mut rows: Vec<String> = note(from, "before, done").into_iter().collect();
+    rows.extend(lines(&view::steps(&all[from..to], now, screen)));
+    rows.extend(note(all.len() - to, "after"));
+    rows
+}
+
+/// The Applications under way in so many rows.
+fn under_way(
+    standing: &Standing,
+    busy: &[&ApplicationStanding],
+    now: Timestamp,
+    room: usize,
+    screen: &Screen,
+) -> Vec<String> {
+    let numbers: Vec<i64> = standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
+    // A folded row would push others off the screen.
+    let cut = Screen { folds: false, ..*screen };
+    let table = |count: usize| lines(&view::applications(&busy[..count], &numbers, now, &cut));
+    let all = table(busy.len().min(room));
+    if busy.len() <= room && all.len() <= room {
+        return all;
+    }
+    let fitting =
+        (0..busy.len().min(room)).rev().find(|count| table(*count).len() < room).unwrap_or_default();
+    let mut rows = if fitting > 0 { table(fitting) } else { Vec::new() };
+    let more = if fitting > 0 { " more" } else { "" };
+    let text = format!("… {}{more} under way: `baton appset explain` tells of them", busy.len() - fitting);
+    rows.push(screen.paint(Tone::Quiet, &view::cut_to(&text, screen)));
+    rows
 }
 
 /// Whether something happens to it, or keeps the step from being done.
