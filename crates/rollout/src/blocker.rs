@@ -51,6 +51,10 @@ pub enum Reason {
     OrphanedOperation,
     /// It was done and is no longer.
     Regressed,
+    /// Something newer is to be rolled out by the next run.
+    Superseded,
+    /// The API does not do what the rollout asks of it.
+    ApiError,
     /// A mass deletion waits for approval.
     DeletionFuse,
     /// A phase does not let it through.
@@ -91,7 +95,7 @@ pub struct Blocker {
 // === impl Reason ===
 
 impl Reason {
-    const ALL: [Reason; 31] = [
+    const ALL: [Reason; 33] = [
         Reason::WaitingForStep,
         Reason::WaitingForSlot,
         Reason::WaitingForRefresh,
@@ -114,6 +118,8 @@ impl Reason {
         Reason::RevisionUnresolved,
         Reason::OrphanedOperation,
         Reason::Regressed,
+        Reason::Superseded,
+        Reason::ApiError,
         Reason::DeletionFuse,
         Reason::PhaseGate,
         Reason::NoReport,
@@ -155,6 +161,8 @@ impl Reason {
             Reason::RevisionUnresolved => "RevisionUnresolved",
             Reason::OrphanedOperation => "OrphanedOperation",
             Reason::Regressed => "Regressed",
+            Reason::Superseded => "Superseded",
+            Reason::ApiError => "ApiError",
             Reason::DeletionFuse => "DeletionFuse",
             Reason::PhaseGate => "PhaseGate",
             Reason::NoReport => "NoReport",
@@ -195,7 +203,11 @@ impl Reason {
             Reason::RevisionMismatch => "the application controller to see the revision of this run",
             Reason::RevisionUnresolved => "the repository to be reachable and to have the revision",
             Reason::OrphanedOperation => "`baton app terminate-op`",
-            Reason::Regressed => "it to be synced and healthy again, or a new commit",
+            Reason::Regressed => {
+                "it to be synced and healthy again (`baton app sync`), `baton appset skip`, or a new commit"
+            }
+            Reason::Superseded => "the next run to begin, once nothing else named here holds it",
+            Reason::ApiError => "the cause in the message to be mended; it is tried again by itself",
             Reason::DeletionFuse => "approval of the deletion: `baton appset approve-deletion`",
             Reason::PhaseGate => "the phase to open",
             Reason::NoReport => "the application controller to run and to see this namespace",

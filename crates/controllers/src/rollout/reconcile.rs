@@ -1,12 +1,13 @@
 //! Driving the machine of each set: feeding it, and doing what it decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::application::ApplicationSpec;
 use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
+use baton_api::names::application_set::REFRESH;
 use baton_api::{ApplicationSet, names};
 use baton_rollout::head::{Change, Intent, Run};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
@@ -32,7 +33,7 @@ use super::sight::Sight;
 use super::view;
 use super::write::{self, Ground};
 use crate::application_set::{Automation, is_guarded, rolls};
-use crate::cache::{Held, Known, ObjectKey, Observed, Whole};
+use crate::cache::{Held, Kept, Known, ObjectKey, Observed, Whole};
 use crate::objects::{ApiError, Objects, Seen};
 use crate::queue::Queue;
 use crate::settings::Settings;
@@ -41,6 +42,8 @@ use crate::settings::Settings;
 const MOST_TURNS: usize = 500;
 /// How often a view is written anew because the set changed meanwhile.
 const VIEW_ATTEMPTS: usize = 3;
+/// As many passes in a row must fail before people are told.
+const TOLD_AFTER: u32 = 3;
 /// Least number of Applications that are written at once.
 const LEAST_AT_ONCE: usize = 10;
 
@@ -79,6 +82,10 @@ pub(crate) struct Reconciler {
     /// The generation side's queue.
     generation: Queue<ObjectKey>,
     desks: Mutex<BTreeMap<ObjectKey, Desk>>,
+    /// Sets whose revisions somebody wants to be looked up at once.
+    doubted: Mutex<BTreeSet<ObjectKey>>,
+    /// How often in a row the pass over a set has failed.
+    failures: Mutex<BTreeMap<ObjectKey, u32>>,
 }
 
 /// What a reconciler is made of.
@@ -125,11 +132,32 @@ impl Reconciler {
             metrics: parts.metrics,
             generation: parts.generation,
             desks: Mutex::default(),
+            doubted: Mutex::default(),
+            failures: Mutex::default(),
         }
     }
 
     /// One pass over a set. Tells when to look again, if at all.
     pub(crate) async fn reconcile(&self, key: &ObjectKey) -> Result<Option<Duration>, PassError> {
+        let outcome = self.pass(key).await;
+        let Err(error) = &outcome else {
+            self.failures.lock().remove(key);
+            return outcome;
+        };
+        let failures = {
+            let mut failures = self.failures.lock();
+            let count = failures.entry(key.clone()).or_default();
+            *count = count.saturating_add(1);
+            *count
+        };
+        // What goes by itself need not be told.
+        if failures >= TOLD_AFTER {
+            self.show_trouble(key, &error.to_string()).await;
+        }
+        outcome
+    }
+
+    async fn pass(&self, key: &ObjectKey) -> Result<Option<Duration>, PassError> {
         if self.settings.dry_run {
             return Ok(None);
         }
@@ -173,6 +201,12 @@ impl Reconciler {
         };
         let concerned =
             self.desks.lock().contains_key(key) || matches!(self.board.read(key), Posted::Offer(_));
+        let refreshed =
+            |held: &Held| held.metadata().annotations.as_ref().is_some_and(|all| all.contains_key(REFRESH));
+        if concerned && refreshed(&Held::Whole(after.clone())) && !before.is_some_and(refreshed) {
+            self.doubted.lock().insert(key.clone());
+            self.queue.add(key.clone());
+        }
         if (asks && concerned) || (!concerned && view::has_remains(after)) {
             self.queue.add(key.clone());
         }
@@ -199,6 +233,7 @@ impl Reconciler {
         self.desks.lock().remove(key);
         self.inbox.close(key);
         self.resolver.forget(key);
+        self.doubted.lock().remove(key);
     }
 
     async fn drive(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {
@@ -217,6 +252,8 @@ impl Reconciler {
                 return Ok(None);
             };
             match self.turn(key, desk, &offer).await? {
+                // What takes long is shown while it lasts.
+                Turn::More if desk.view.rests().is_none() => drop(self.show(key, desk, &offer).await),
                 Turn::More => {}
                 Turn::Rest(wake) => {
                     let shown = self.show(key, desk, &offer).await;
@@ -253,6 +290,9 @@ impl Reconciler {
         }
         if desk.doubts_applications {
             self.list(key, desk, offer).await?;
+        }
+        if self.doubted.lock().remove(key) {
+            desk.machine.doubt_revisions();
         }
         let now = self.settings.clock.now();
         for (source, outcome) in self.resolver.take(key) {
@@ -540,6 +580,16 @@ impl Reconciler {
             }
         }
         Some(Duration::from_secs(1))
+    }
+
+    /// Tells in the status what keeps the rollout from going on.
+    async fn show_trouble(&self, key: &ObjectKey, error: &str) {
+        let Some(set) = self.set(key).filter(|set| rolls(set, &self.settings)) else { return };
+        let now = self.settings.clock.now_in_seconds();
+        let Some(patch) = view::troubled(&set, error, now) else { return };
+        if let Err(error) = self.write_view(key, &set, patch).await {
+            tracing::warn!(application_set = %key, %error, "the status does not show what is wrong");
+        }
     }
 
     /// Patches the status of a set. False if the set has changed meanwhile, which is then known.

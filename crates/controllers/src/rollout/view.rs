@@ -13,7 +13,8 @@ use baton_api::application_set::{
 };
 use baton_api::conditions::{application_set as kind, reason};
 use baton_api::edit::patch_between;
-use baton_api::rollout_status::RolloutStatus;
+use baton_api::rollout_status::{Blocker, RolloutStatus};
+use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Machine, Progress, Status};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -163,6 +164,29 @@ pub(crate) fn listable<'a>(names: impl Iterator<Item = &'a str>, namespace: &str
         left.checked_sub(bytes).inspect(|rest| left = *rest).is_some()
     };
     names.take_while(fits).count()
+}
+
+/// The patch that tells of an error first, if it is not told already. The rest of the view stays as it was.
+pub(super) fn troubled(set: &ApplicationSet, error: &str, now: Timestamp) -> Option<Value> {
+    let mut rollout = set.status.rollout.clone().unwrap_or_default();
+    let reason = Reason::ApiError;
+    let message: String = error.chars().take(MESSAGE).collect();
+    let told = rollout.blockers.first();
+    if told.is_some_and(|told| told.reason == reason.as_str() && told.message == message) {
+        return None;
+    }
+    rollout.blockers.retain(|blocker| blocker.reason != reason.as_str());
+    let blocker = Blocker {
+        reason: reason.as_str().to_owned(),
+        message: message.clone(),
+        since: Some(Time(now)),
+        remedy: reason.remedy().to_owned(),
+        count: 1,
+        ..Blocker::default()
+    };
+    rollout.blockers.insert(0, blocker);
+    rollout.message = format!("{}: {message}", reason.as_str());
+    summary_patch(set, &as_stored(&rollout)).map(|rollout| json!({"status": {"rollout": rollout}}))
 }
 
 /// Whether something of a rollout is left in the status of a set.

@@ -11,3 +11,4 @@ mod policies;
 mod scenarios;
 mod scene;
 mod switches;
+mod telling;

@@ -150,6 +150,9 @@ impl Case<'_> {
             return ready(Intent::Arm, "automatic sync was switched on");
         }
         let Some((reason, message)) = self.misfit() else { return Outcome::Done(done) };
+        if self.skipped {
+            return Outcome::Done(Done::Skipped);
+        }
         let mend = match reason {
             _ if live.is_busy() || !self.is_settled() => None,
             Reason::OutOfSyncAfterSync => self.heal(),
@@ -479,7 +482,7 @@ fn is_terminating(last: &Operation) -> bool {
 }
 
 /// A revision as people write it.
-fn short(revision: &str) -> &str {
+pub(super) fn short(revision: &str) -> &str {
     let is_commit = revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit { &revision[..7] } else { revision }
 }

@@ -37,6 +37,8 @@ pub(super) struct Share {
 pub(super) struct Count {
     pub(super) total: usize,
     pub(super) undone: usize,
+    /// Those of the undone that are no longer wanted, and no part of the total.
+    pub(super) leaving: usize,
     pub(super) used: usize,
     pub(super) active: usize,
     pub(super) regressed: usize,
@@ -46,6 +48,13 @@ pub(super) struct Count {
     pub(super) wanting: BTreeSet<(bool, Arc<str>)>,
     /// Those that want to be written without a slot.
     pub(super) writing: BTreeSet<Arc<str>>,
+}
+
+impl Count {
+    /// How many of the total are done, and still are.
+    pub(super) fn done(&self) -> usize {
+        self.total.saturating_sub(self.undone - self.leaving).saturating_sub(self.regressed)
+    }
 }
 
 /// Counts of all steps, and of what is in none.
@@ -66,6 +75,7 @@ impl Tally {
         let count = self.count_of(share);
         count.total += usize::from(!share.leaves);
         count.undone += usize::from(share.undone);
+        count.leaving += usize::from(share.undone && share.leaves);
         count.used += usize::from(share.uses_slot);
         count.active += usize::from(share.active);
         count.regressed += usize::from(share.regressed);
@@ -86,6 +96,7 @@ impl Tally {
         let count = self.count_of(share);
         count.total -= usize::from(!share.leaves);
         count.undone -= usize::from(share.undone);
+        count.leaving -= usize::from(share.undone && share.leaves);
         count.used -= usize::from(share.uses_slot);
         count.active -= usize::from(share.active);
         count.regressed -= usize::from(share.regressed);

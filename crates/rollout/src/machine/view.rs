@@ -78,6 +78,9 @@ impl Machine {
         if let Some(why) = &wanted.fuse {
             blockers.push(set(Reason::DeletionFuse, why.to_string(), None));
         }
+        if self.awaits_next() {
+            blockers.push(set(Reason::Superseded, self.news(), self.calm_at()));
+        }
         for (key, resolving) in self.resolutions.iter().filter(|(_, resolving)| resolving.error.is_some()) {
             let error = resolving.error.as_deref().unwrap_or_default();
             let message = format!("{} at {:?} cannot be resolved: {error}", key.repo, &*key.target);
@@ -117,6 +120,37 @@ impl Machine {
         blockers
     }
 
+    /// Whether the run, as far as it was last looked at, is to be followed by another.
+    fn awaits_next(&self) -> bool {
+        let (run, Some(wanted)) = (&self.head.run, &self.wanted) else { return false };
+        let differs = self.difference.is_some_and(|difference| difference.content || difference.revision);
+        let finishes = wanted.control.finish && run.finished.is_none() && !run.aborted;
+        run.seq > 0 && *run.set == *wanted.set && !self.is_outdated(wanted) && differs && !finishes
+    }
+
+    /// What a newer run is for.
+    fn news(&self) -> String {
+        let newer = |key: &SourceKey| {
+            let (known, newest) = (self.head.revisions.get(key)?, self.resolutions.get(key)?.known.as_ref()?);
+            (known != newest).then(|| newest.sync.clone())
+        };
+        let source = self.resolutions.keys().find_map(|key| Some((key, newer(key)?)));
+        let what = match source {
+            Some((key, revision)) => {
+                format!("{} at {:?} is now {}", key.repo, &*key.target, evaluate::short(&revision))
+            }
+            None => "the template has changed".to_owned(),
+        };
+        format!("{what}, which run {} is to roll out", self.head.run.seq + 1)
+    }
+
+    /// What the next run is to bring an Application to, where that is something else than this run does.
+    fn next_pin(&self, app: &App) -> Option<Pin> {
+        let (member, row) = (app.member.as_ref()?, self.head.row(app.id)?);
+        let pin = pin_of(member, |key| self.resolutions.get(key)?.known.clone())?;
+        (pin.hash != row.pin).then_some(pin)
+    }
+
     fn state(&self) -> RolloutState {
         let (run, wanted) = (&self.head.run, self.wanted.as_ref());
         let failed = self.tally.steps.iter().any(|count| count.failed > 0);
@@ -126,9 +160,9 @@ impl Machine {
             RolloutState::Idle
         } else if run.aborted {
             RolloutState::Aborted
-        } else if run.finished.is_some() {
+        } else if run.finished.is_some() && !self.awaits_next() {
             RolloutState::Complete
-        } else if run.open == 0 {
+        } else if run.open == 0 || run.finished.is_some() {
             RolloutState::Arming
         } else if failed {
             RolloutState::Failed
@@ -156,7 +190,7 @@ impl Machine {
                 step: number(step + 1),
                 state,
                 total: number(count.total),
-                done: number(count.total.saturating_sub(count.undone)),
+                done: number(count.done()),
                 updating: number(count.used),
                 failed: number(count.failed + count.tolerated),
                 max_update: plan.max_update.map(|share| number(share.of(count.total))),
@@ -206,7 +240,14 @@ impl Machine {
         let open = step.is_some_and(|step| step < self.head.run.open && self.tally.is_reached(step));
         let (reason, message) = match &app.outcome {
             Outcome::Done(_) => return None,
-            Outcome::Regressed(_, message, _) => (Reason::Regressed, message.clone()),
+            Outcome::Regressed(_, message, _) => match self.next_pin(app).filter(|_| self.awaits_next()) {
+                Some(pin) => {
+                    let revisions: Vec<String> =
+                        pin.revisions().iter().map(|revision| evaluate::short(revision).to_owned()).collect();
+                    (Reason::Superseded, format!("the next run is to bring it to {}", revisions.join(", ")))
+                }
+                None => (Reason::Regressed, message.clone()),
+            },
             Outcome::Unsettled => (Reason::Progressing, "it is being written".to_owned()),
             Outcome::Wait(wait) => (wait.reason, wait.message.clone()),
             Outcome::Ready(ready) if ready.intent == Intent::Arm => (Reason::Arming, ready.why.clone()),

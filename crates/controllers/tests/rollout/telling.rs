@@ -1,0 +1,111 @@
+//! What people are told of a rollout while it stands, and how they help it on.
+
+use std::time::Duration;
+
+use baton_rollout::stamp::Stamp;
+use http::Method;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::faults::Fault;
+use crate::scene::{NAMESPACE, Scene, fleet, text};
+
+const MEMBERS: [(&str, &str); 3] = [("a", "dev"), ("b", "test"), ("c", "prod")];
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// The reasons of what is waited for, the first first.
+fn reasons(scene: &Scene) -> Vec<String> {
+    let blockers =
+        scene.set("fleet")["status"]["rollout"]["blockers"].as_array().cloned().unwrap_or_default();
+    blockers.iter().map(|blocker| text(blocker, "/reason")).collect()
+}
+
+/// How many Applications of a step are done; nothing is written for none.
+fn done(scene: &Scene, step: usize) -> i64 {
+    scene.set("fleet")["status"]["rollout"]["steps"][step]["done"].as_i64().unwrap_or(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_cannot_be_written_is_told_with_the_answer_of_the_api() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.wire.fail(|_, call| {
+        let (resource, ..) = call.target();
+        let writes = call.method == Method::POST || call.method == Method::PATCH;
+        (writes && resource == "configmaps").then(|| Fault::Refused(422, "the name is too long".to_owned()))
+    });
+    scene.apply(fleet(&MEMBERS)).await;
+    scene
+        .until("the error to be told", |scene| {
+            reasons(scene).first().is_some_and(|first| first == "ApiError")
+        })
+        .await;
+    let rollout = scene.set("fleet")["status"]["rollout"].clone();
+    assert!(text(&rollout, "/message").contains("the name is too long"), "{rollout:#}");
+    assert!(!text(&rollout, "/blockers/0/remedy").is_empty());
+    scene.wire.heal();
+    scene.rolled_out(&commit).await;
+    assert_eq!(reasons(&scene), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_waits_for_the_next_run_is_no_regression() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    scene.annotate_set("fleet", "baton.dev/paused", Some("true")).await;
+    let commit = scene.commit(&NAMES, "1");
+    for name in NAMES {
+        scene.ask_for_refresh(name).await;
+    }
+    scene.until("the commit to be told of", |scene| reasons(scene).contains(&"Superseded".to_owned())).await;
+    assert_eq!(reasons(&scene), ["Paused", "Superseded"]);
+    scene.annotate_set("fleet", "baton.dev/paused", None).await;
+    scene.until("the next run", |scene| scene.rollout_state() != "Paused").await;
+    assert_ne!(scene.rollout_state(), "Complete", "the run that is complete is not the last");
+    scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_refreshed_looks_its_revisions_up_at_once() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let next = scene.commit(&NAMES, "1");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let begun = |scene: &Scene| text(&scene.set("fleet"), "/status/rollout/revisions/0/revision") == next;
+    assert!(!begun(&scene), "nobody has told of the commit yet");
+    let asked = tokio::time::Instant::now();
+    scene.annotate_set("fleet", "argocd.argoproj.io/application-set-refresh", Some("true")).await;
+    scene.until("the run", begun).await;
+    assert!(asked.elapsed() < Duration::from_secs(30), "virtual time: {:?}", asked.elapsed());
+    scene.rolled_out(&next).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_no_longer_as_the_run_left_it_can_be_skipped() {
+    let scene = Scene::new().await;
+    let first = scene.commit(&NAMES, "0");
+    let second = scene.commit(&NAMES, "1");
+    assert_ne!(first, second);
+    let mut set = fleet(&MEMBERS);
+    set["spec"]["template"]["spec"]["syncPolicy"]["automated"]["selfHeal"] = json!(false);
+    // The last step is people's, so that the run does not end.
+    set["spec"]["strategy"]["rollingSync"]["steps"][2]["maxUpdate"] = json!(0);
+    scene.apply(set).await;
+    scene.until("the last step", |scene| scene.set("fleet")["status"]["rollout"]["step"] == 3).await;
+    let client = Client::new(scene.control.service(), NAMESPACE);
+    let applications: kube::Api<baton_api::Application> = kube::Api::namespaced(client, NAMESPACE);
+    let back = json!({"operation": {"sync": {"revision": first}}});
+    applications.patch("a", &PatchParams::default(), &Patch::Merge(back)).await.expect("a patch");
+    scene.until("its regression to be told", |scene| reasons(scene).contains(&"Regressed".to_owned())).await;
+    assert_eq!(done(&scene, 0), 0, "what has regressed is not done");
+    let stamp = text(&scene.applications()["a"], "/metadata/annotations/baton.dev~1pin");
+    let stamp: Stamp = stamp.parse().expect("a stamp");
+    scene.annotate_set("fleet", "baton.dev/skip", Some(&format!("a={}", stamp.pin))).await;
+    scene.until("it to be skipped", |scene| !reasons(scene).contains(&"Regressed".to_owned())).await;
+    assert_eq!(done(&scene, 0), 1);
+}
