@@ -13,7 +13,8 @@ build: ## release binary at target/release/baton
 	$(CARGO) build --release --locked -p baton
 
 up: build ## a control plane and three simulated clusters on this machine
-	target/release/baton up --repo https://git.example.com/fleet/config.git=examples/repo $(ARGS)
+	target/release/baton up --repo https://git.example.com/fleet/config.git=examples/repo \
+		--repo https://github.com/christianh814/gitops-examples=examples/pricelist $(ARGS)
 
 test: lint tools ## format, lints and every test
 	$(CARGO) test --workspace --locked
