@@ -92,12 +92,25 @@ impl<'a> Task<'a> {
             self.migrate().await?;
         }
         let path = self.write_path(&self.path()?, "&force=true");
-        match self.requests.write(Method::PATCH, &path, APPLY_PATCH, &self.object).await {
+        match self.send_apply(&path).await {
             Ok(answer) => Ok(applied(self.say(&answer), answer.object)),
             Err(error) if self.wanted.server_side == ServerSide::Default && self.is_beyond_apply(&error) => {
                 client_side::apply(self).await
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Sends the object to be applied. Where somebody created it at the same moment, as Applications that share a
+    /// namespace do, it is applied to what is there now.
+    async fn send_apply(&self, path: &str) -> Result<Answer, ClusterError> {
+        let mut left = CONFLICT_TRIES;
+        loop {
+            left -= 1;
+            match self.requests.write(Method::PATCH, path, APPLY_PATCH, &self.object).await {
+                Err(error) if error.is_already_exists() && left > 0 => {}
+                outcome => return outcome,
+            }
         }
     }
 

@@ -24,7 +24,15 @@ pub(super) async fn replace(task: &Task<'_>) -> Result<Outcome, ClusterError> {
     }
     let mut last = None;
     for _ in 0..CONFLICT_TRIES {
-        let Some(live) = task.live().await? else { return task.create("created").await };
+        let Some(live) = task.live().await? else {
+            match task.create("created").await {
+                Err(error) if error.is_already_exists() => {
+                    last = Some(error);
+                    continue;
+                }
+                outcome => return outcome,
+            }
+        };
         let mut object = task.object.clone();
         object["metadata"]["resourceVersion"] = live.resource_version().into();
         object["metadata"]["uid"] = live.uid().into();

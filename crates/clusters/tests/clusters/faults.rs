@@ -34,6 +34,8 @@ struct State {
     refusals: Vec<(String, String, u16, u32)>,
     /// Path parts of writes that are done, but whose answers are lost.
     lost_answers: Vec<String>,
+    /// How many writes are still told that somebody else has just created the object.
+    races: u32,
     log: Vec<String>,
     waiting: Vec<Waker>,
 }
@@ -97,6 +99,11 @@ impl Wire {
         self.change(|state| state.refusals.push((method.to_owned(), part.to_owned(), code, times)));
     }
 
+    /// Tells the next writes that somebody else has just created the object.
+    pub(crate) fn lose_races(&self, times: u32) {
+        self.change(|state| state.races = times);
+    }
+
     pub(crate) fn stop_refusing(&self) {
         self.change(|state| state.refusals.clear());
     }
@@ -137,7 +144,11 @@ impl Wire {
             });
             if let Some((_, _, code, times)) = refusal {
                 *times -= 1;
-                return Ok(status(*code));
+                return Ok(status(*code, false));
+            }
+            if state.races > 0 && matches!(method, "PATCH" | "POST") {
+                state.races -= 1;
+                return Ok(status(409, true));
             }
             let lost =
                 state.lost_answers.iter().position(|part| method != "GET" && target.contains(part.as_str()));
@@ -172,8 +183,12 @@ pub(crate) enum Answer {
     Own(Option<Bytes>),
 }
 
-fn status(code: u16) -> Response<Answer> {
-    let reason = if code == 410 { "Expired" } else { "" };
+fn status(code: u16, exists: bool) -> Response<Answer> {
+    let reason = match code {
+        _ if exists => "AlreadyExists",
+        410 => "Expired",
+        _ => "",
+    };
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
         "message": format!("refused with {code}")});
     let mut answer = Response::new(Answer::Own(Some(body.to_string().into())));

@@ -70,6 +70,22 @@ async fn an_apply_says_what_kubectl_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_loses_the_race_to_create_an_object_applies_to_the_one_that_won() {
+    for (replace, server_side) in
+        [(false, ServerSide::Default), (false, ServerSide::Refused), (true, ServerSide::Default)]
+    {
+        let (world, cluster) = world().await;
+        let own =
+            |name| Apply { replace, server_side, ..wanted(config_map(name, "shop", json!({"k": "1"}))) };
+        world.member("east").wire.lose_races(1);
+        apply(&cluster, own("a")).await.expect("applied");
+        assert_eq!(live(&world, A).await["data"], json!({"k": "1"}));
+        world.member("east").wire.lose_races(100);
+        said(apply(&cluster, own("b")).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn fields_of_client_side_apply_are_taken_over_first() {
     let (world, cluster) = world().await;
     let before = config_map("a", "", json!({"stays": "1", "goes": "1"}));
