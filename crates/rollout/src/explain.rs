@@ -247,6 +247,7 @@ pub fn standing(set: &ApplicationSet, head: Option<&Head>, known: &BTreeMap<Stri
 fn told(set: &ApplicationSet, rollout: &RolloutStatus) -> Standing {
     let mut steps: Vec<StepStanding> = rollout.steps.iter().map(step).collect();
     steps.sort_by_key(|step| step.step as u64);
+    close(&mut steps, time(rollout.finished_at.as_ref()));
     let generation = set.metadata.generation.unwrap_or_default();
     Standing {
         state: rollout.state.as_str().to_owned(),
@@ -272,6 +273,17 @@ fn told(set: &ApplicationSet, rollout: &RolloutStatus) -> Standing {
                 revision: one.revision.clone(),
             })
             .collect(),
+    }
+}
+
+/// Tells when steps were done that do not say so: when the next one opened, or the run ended.
+fn close(steps: &mut [StepStanding], finished: Option<Timestamp>) {
+    let mut next = finished;
+    for step in steps.iter_mut().filter(|step| step.step > 0).rev() {
+        if step.state == StepState::Complete.as_str() {
+            step.completed_at = step.completed_at.or(next);
+        }
+        next = step.opened_at;
     }
 }
 
@@ -355,7 +367,7 @@ fn held(set: &ApplicationSet, standing: &mut Standing) {
         && !standing.obstacles.iter().any(|obstacle| obstacle.reason == fuse.as_str())
     {
         let since = time(condition.last_transition_time.as_ref());
-        let obstacle = Obstacle::new(fuse, String::new(), condition.message.clone());
+        let obstacle = Obstacle::new(fuse, String::new(), leaving::fuse_words(&condition.message));
         standing.obstacles.push(Obstacle { since, ..obstacle });
     }
 }

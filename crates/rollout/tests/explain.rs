@@ -292,3 +292,30 @@ fn one_that_no_status_lists_any_more_is_told_of_while_it_goes() {
     assert_eq!(names, ["p1"], "whether p2 leaves is not known");
     assert_eq!(standing.applications[0].status, "Leaving");
 }
+
+#[test]
+fn one_that_is_gone_is_told_to_be_before_the_status_catches_up() {
+    let known = BTreeMap::from([("d1".to_owned(), seen("dev", false))]);
+    let standing = standing(&shrinking(json!([])), None, &known);
+    let p1 = standing.applications.iter().find(|one| one.name == "p1").expect("it is told of");
+    let first = p1.first.as_ref().expect("it waits");
+    assert_eq!(first.message, "it is gone, which the status does not tell yet");
+}
+
+#[test]
+fn a_step_was_done_when_the_next_one_opened_and_the_last_when_the_run_ended() {
+    let status = json!({"rollout": {
+        "run": 1, "state": "Complete", "finishedAt": "2026-11-15T12:09:00Z",
+        "steps": [
+            {"step": 1, "state": "Complete", "total": 1, "done": 1, "openedAt": "2026-11-15T12:00:00Z"},
+            {"step": 2, "state": "Complete", "total": 1, "done": 1, "openedAt": "2026-11-15T12:05:00Z"},
+        ],
+        "blockers": [{"reason": "Progressing", "object": "d1", "message": "an operation is under way: "}],
+    }});
+    let standing = told(&set(json!({}), status));
+    let done: Vec<String> =
+        standing.steps.iter().filter_map(|step| Some(step.completed_at?.to_string())).collect();
+    assert_eq!(done, ["2026-11-15T12:05:00Z", "2026-11-15T12:09:00Z"]);
+    assert_eq!(standing.obstacles[0].message, "an operation is under way", "nothing follows the colon");
+    assert!(standing.obstacles[0].says("Progressing: an operation is under way: "));
+}

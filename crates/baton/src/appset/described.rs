@@ -107,6 +107,8 @@ fn applications(set: &Value, standing: Option<&Standing>, all: bool, screen: &Sc
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
     let mut shown: Vec<&Listed<'_>> = listed.iter().collect();
     if elides {
+        // Sync and health are told less often than the rollout, whose word comes first.
+        shown.sort_by_key(|one| one.place.is_none_or(|(_, status)| status == "Healthy"));
         shown.retain(|one| {
             let count = seen.entry((one.place, &one.sync, &one.health)).or_default();
             *count += 1;

@@ -13,6 +13,8 @@ use crate::deletion::Order;
 
 /// The status of one that no status tells of.
 const STATUS: &str = "Leaving";
+/// How many Applications that wait for approval are named.
+const NAMED: usize = 5;
 /// What ends the wait of one that the set's policy keeps.
 const STAYS: &str = "somebody to delete it, or a policy of the set that deletes";
 
@@ -52,6 +54,24 @@ pub(super) fn by_condition(set: &ApplicationSet) -> Option<DeletionStanding> {
     })
 }
 
+/// What the condition of a deletion that waits for approval says, with a few names: how to approve it is told as what
+/// ends the wait, and a plan names them all.
+pub(super) fn fuse_words(message: &str) -> String {
+    let what = message.split("; approve with").next().unwrap_or_default();
+    let Some((what, names)) = what.split_once(": ") else { return what.to_owned() };
+    let (names, uncounted) = match names.split_once(" and ") {
+        Some((names, more)) => {
+            (names, more.strip_suffix(" more").and_then(|more| more.parse().ok()).unwrap_or(0))
+        }
+        None => (names, 0),
+    };
+    let names: Vec<&str> = names.split(", ").collect();
+    match names.len().saturating_sub(NAMED) + uncounted {
+        0 => format!("{what}: {}", names.join(", ")),
+        more => format!("{what}: {} and {more} more", names[..names.len().min(NAMED)].join(", ")),
+    }
+}
+
 /// Tells of every Application that is to go what it waits for, also of those that no status lists any more.
 pub(super) fn tell(set: &ApplicationSet, known: &BTreeMap<String, Known>, standing: &mut Standing) {
     if let Some(deletion) = standing.deletion.as_mut().filter(|deletion| deletion.deleting.is_empty()) {
@@ -65,6 +85,7 @@ pub(super) fn tell(set: &ApplicationSet, known: &BTreeMap<String, Known>, standi
             let kept = one.first.as_ref().filter(|first| first.message.ends_with("and stays")).cloned();
             one.first = Some(match kept {
                 Some(first) => Obstacle { unblocks: STAYS.to_owned(), ..first },
+                None if !known.is_empty() && seen.is_none() => gone(&one.name),
                 None => Obstacle { since: since(one, seen), ..obstacle(set, standing, &one.name, seen) },
             });
         }
@@ -86,6 +107,17 @@ pub(super) fn tell(set: &ApplicationSet, known: &BTreeMap<String, Known>, standi
         .collect();
     applications.extend(more);
     standing.applications = applications;
+}
+
+fn gone(name: &str) -> Obstacle {
+    Obstacle {
+        unblocks: "the controller to write the status".to_owned(),
+        ..Obstacle::new(
+            Reason::Leaving,
+            name.to_owned(),
+            "it is gone, which the status does not tell yet".to_owned(),
+        )
+    }
 }
 
 fn is_leaving(one: &ApplicationStanding) -> bool {
@@ -196,5 +228,31 @@ fn turn(order: &Order, deletion: Option<&DeletionStanding>, seen: Option<&Known>
 impl DeletionStanding {
     fn is_deleting(&self, name: &str) -> bool {
         self.deleting.iter().any(|one| one == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn of_those_that_wait_for_approval_a_few_are_named() {
+        for (count, expected) in [
+            (5, "app-0, app-1, app-2, app-3, app-4"),
+            (7, "app-3, app-4 and 2 more"),
+            (70, "app-4 and 65 more"),
+        ] {
+            let doomed: Vec<(Arc<str>, Arc<str>)> =
+                (0..count).map(|n| (format!("app-{n}").into(), "uid".into())).collect();
+            let words = fuse_words(&crate::fuse::message("web", 100, &doomed));
+            assert!(
+                words.starts_with(&format!("generators no longer give {count} of 100 Applications")),
+                "{words}"
+            );
+            assert!(words.ends_with(expected), "{words}");
+        }
+        assert_eq!(fuse_words("something else"), "something else");
     }
 }

@@ -31,6 +31,11 @@ pub struct Obstacle {
     pub count: i64,
 }
 
+/// A message without the colon after which nothing was said.
+fn worded(message: &str) -> String {
+    message.trim_end_matches([':', ' ']).to_owned()
+}
+
 /// Whether it waits for others: then how far those are says more than what it is itself.
 pub(super) fn is_queueing(reason: &str) -> bool {
     [Reason::WaitingForStep, Reason::WaitingForSlot].iter().any(|queueing| queueing.as_str() == reason)
@@ -43,7 +48,7 @@ impl Obstacle {
         Obstacle {
             reason: reason.as_str().to_owned(),
             object,
-            message,
+            message: worded(&message),
             since: None,
             unblocks: reason.remedy().to_owned(),
             next_look: None,
@@ -55,7 +60,7 @@ impl Obstacle {
         Obstacle {
             reason: blocker.reason.clone(),
             object: blocker.object.clone(),
-            message: blocker.message.clone(),
+            message: worded(&blocker.message),
             since: time(blocker.since.as_ref()),
             unblocks: blocker.remedy.clone(),
             next_look: time(blocker.next_check_at.as_ref()),
@@ -69,8 +74,8 @@ impl Obstacle {
 
     /// Whether a message says no more than this.
     pub fn says(&self, message: &str) -> bool {
-        message.strip_prefix(self.reason.as_str()).and_then(|rest| rest.strip_prefix(": "))
-            == Some(self.message.as_str())
+        let rest = message.strip_prefix(self.reason.as_str()).and_then(|rest| rest.strip_prefix(": "));
+        rest.map(worded).as_deref() == Some(self.message.as_str())
     }
 
     /// Whether it is a wait for others.
