@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::sight::Sight;
 use crate::cache::ObjectKey;
 use crate::queue::Queue;
 
-/// News come in bursts; one look serves them all.
+/// News come in bursts, and one look serves them all: a burst is over when nothing came for this long,
+const QUIET: Duration = Duration::from_millis(5);
+/// or when it has lasted this long.
 const BURST: Duration = Duration::from_millis(50);
 
 /// What was seen of one Application.
@@ -39,6 +42,8 @@ struct Letters {
     news: BTreeMap<Arc<str>, Vec<News>>,
     /// Whether some news may be missing.
     gap: bool,
+    /// When the first and the last of them came.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Inbox {
@@ -75,8 +80,9 @@ impl Inbox {
             }
             _ => news.push(News::Seen(sight)),
         }
+        all.came();
         drop(boxes);
-        self.queue.add_after(set.clone(), BURST);
+        self.queue.add_after(set.clone(), QUIET);
     }
 
     /// An Application of this set is gone, or no longer the set's.
@@ -85,8 +91,16 @@ impl Inbox {
         let Some(all) = boxes.get_mut(set) else { return };
         let name: Arc<str> = name.into();
         all.news.entry(name.clone()).or_default().push(News::Gone { name, uid: uid.into() });
+        all.came();
         drop(boxes);
-        self.queue.add_after(set.clone(), BURST);
+        self.queue.add_after(set.clone(), QUIET);
+    }
+
+    /// How long the news of a set may still be coming in.
+    pub(crate) fn settles_in(&self, set: &ObjectKey) -> Option<Duration> {
+        let (first, last) = self.boxes.lock().get(set)?.span?;
+        let rest = (last + QUIET).min(first + BURST).checked_duration_since(Instant::now())?;
+        (!rest.is_zero()).then_some(rest)
     }
 
     /// News may have been missed: every set has to look for itself.
@@ -95,7 +109,7 @@ impl Inbox {
         let sets: Vec<ObjectKey> = boxes.keys().cloned().collect();
         boxes.values_mut().for_each(|all| all.gap = true);
         drop(boxes);
-        sets.into_iter().for_each(|set| self.queue.add_after(set, BURST));
+        sets.into_iter().for_each(|set| self.queue.add_after(set, QUIET));
     }
 
     /// The news of a set, and whether some may be missing.
@@ -104,5 +118,12 @@ impl Inbox {
         let Some(all) = boxes.get_mut(set) else { return (Vec::new(), false) };
         let taken = std::mem::take(all);
         (taken.news.into_values().flatten().collect(), taken.gap)
+    }
+}
+
+impl Letters {
+    fn came(&mut self) {
+        let now = Instant::now();
+        self.span = Some((self.span.map_or(now, |(first, _)| first), now));
     }
 }

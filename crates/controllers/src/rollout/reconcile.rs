@@ -176,6 +176,9 @@ impl Reconciler {
                 Ok(None)
             }
             Posted::Offer(offer) => {
+                if let Some(rest) = self.inbox.settles_in(key) {
+                    return Ok(Some(rest));
+                }
                 let mut desk = match self.take_desk(key, &offer) {
                     Some(desk) => desk,
                     None => self.open(key).await?,

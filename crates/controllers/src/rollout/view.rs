@@ -1,8 +1,9 @@
 //! What people and programs may see of a rollout, written now and then into the set's status.
 //!
-//! A view: decisions never rest on it, and its failure blocks nothing. The summary is written at most once a second; the
-//! list of all Applications, which is most of it, the more seldom the longer it is, so that the bytes written grow with
-//! the number of Applications and not with its square.
+//! A view: decisions never rest on it, and its failure blocks nothing. The summary is written at most once a second, and
+//! in sets of more than a thousand once in as many milliseconds as there are Applications, for everybody who follows the
+//! set reads all of it; the list of all Applications, which is most of it, still more seldom. So what a rollout costs
+//! grows with the number of Applications and not with its square.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +25,10 @@ use tokio::time::Instant;
 use crate::application_set::{condition, merged, say_the_same};
 use crate::cache::Whole;
 
-/// Least time between two writes.
+/// Least time between two writes,
 const PAUSE: Duration = Duration::from_secs(1);
+/// and for each Application, where that is more.
+const PAUSE_PER_APPLICATION: Duration = Duration::from_millis(1);
 /// So many Applications are listed anew with every write.
 const FEW: usize = 100;
 /// Time per Application that a change of the list may wait for others.
@@ -46,6 +49,8 @@ const MESSAGE: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct View {
     written: Option<Instant>,
+    /// How many Applications were shown then.
+    size: u32,
     /// Since when the list differs from what is shown.
     stale_since: Option<Instant>,
     /// The open step and state that the list was last written for.
@@ -75,7 +80,8 @@ impl View {
 
     /// How long nothing may be written yet, so that nothing need be made ready.
     pub(super) fn rests(&self) -> Option<Duration> {
-        let wait = (self.written? + PAUSE).checked_duration_since(Instant::now())?;
+        let pause = PAUSE.max(PAUSE_PER_APPLICATION * self.size);
+        let wait = (self.written? + pause).checked_duration_since(Instant::now())?;
         (!wait.is_zero()).then_some(wait)
     }
 
@@ -117,7 +123,7 @@ impl View {
         if changes.is_empty() {
             return Plan { patch: None, wait };
         }
-        self.written = Some(at);
+        (self.written, self.size) = (Some(at), u32::try_from(shown.entries.len()).unwrap_or(u32::MAX));
         Plan { patch: Some(json!({ "status": changes })), wait }
     }
 }
