@@ -248,7 +248,7 @@ fn status_tone(one: &ApplicationStanding) -> Tone {
 
 pub(super) fn reason_tone(reason: &str) -> Tone {
     match reason {
-        "Progressing" | "Soaking" | "Arming" | "WaitingForRefresh" | "Leaving" => Tone::Busy,
+        "Progressing" | "Soaking" | "Arming" | "WaitingForRefresh" | "Leaving" | "Superseded" => Tone::Busy,
         "WaitingForStep" | "WaitingForSlot" => Tone::Quiet,
         "Paused" | "HoldStep" | "ApprovalRequired" | "SyncWindow" | "DeletionFuse" | "PhaseGate"
         | "Suspended" => Tone::Busy,
