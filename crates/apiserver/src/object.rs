@@ -91,8 +91,8 @@ pub(crate) fn read(record: &Record) -> Value {
     serde_json::from_slice(&record.json()).expect("the store holds only JSON that this server wrote")
 }
 
-/// The labels of a stored object, without building the rest of it.
-pub(crate) fn read_labels(record: &Record) -> BTreeMap<String, String> {
+/// The labels of an object in JSON, without building the rest of it.
+pub(crate) fn read_labels(json: &[u8]) -> BTreeMap<String, String> {
     #[derive(Deserialize)]
     struct Labelled {
         metadata: Labels,
@@ -102,7 +102,7 @@ pub(crate) fn read_labels(record: &Record) -> BTreeMap<String, String> {
         #[serde(default)]
         labels: Option<BTreeMap<String, String>>,
     }
-    let labelled = serde_json::from_slice::<Labelled>(&record.json());
+    let labelled = serde_json::from_slice::<Labelled>(json);
     labelled.ok().and_then(|labelled| labelled.metadata.labels).unwrap_or_default()
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_grammar::fields::FieldSelector;
-use baton_grammar::labels::Selector;
+use baton_grammar::labels::{Selector, Test};
 use baton_schema::{FieldError, names};
 use baton_store::{ListError, Page, Record};
+use memchr::memmem;
 use serde_json::{Value, json};
 
 use crate::catalog::Resource;
@@ -25,6 +26,8 @@ pub(crate) const LIST_OPTIONS: Subject<'static> =
 pub(crate) struct Filter {
     labels: Selector,
     fields: FieldSelector,
+    /// Texts that the JSON of every object that passes holds.
+    marks: Vec<String>,
 }
 
 impl Filter {
@@ -60,7 +63,11 @@ impl Filter {
                 baton_grammar::fields::Term { path: "metadata.name".into(), value: name.into(), equal: true };
             fields.terms.push(only);
         }
-        Ok(Filter { labels, fields })
+        let marks = labels.requirements.iter().filter_map(|requirement| match &requirement.test {
+            Test::Equals(value) => Some(format!("{}:{}", json!(requirement.key), json!(value))),
+            _ => None,
+        });
+        Ok(Filter { marks: marks.collect(), labels, fields })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -83,7 +90,12 @@ impl Filter {
             return true;
         }
         if other.is_empty() {
-            let labels = object::read_labels(record);
+            let json = record.json();
+            // Most objects of a large collection are somebody else's, and need not be read to know that.
+            if !self.marks.iter().all(|mark| memmem::find(&json, mark.as_bytes()).is_some()) {
+                return false;
+            }
+            let labels = object::read_labels(&json);
             return self.labels.matches(|key| labels.get(key).map(String::as_str));
         }
         let object = object::read(record);

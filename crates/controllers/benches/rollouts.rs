@@ -351,11 +351,17 @@ async fn control_sets(control: Cluster, counts: Arc<Mutex<Counts>>, home: std::p
     let _ = controller.run(std::future::pending()).await;
 }
 
-/// Syncs at once what it is asked to, and compares at once what it is asked to.
+/// Syncs, compares and lets go at once what it is asked to.
 async fn stand_in(control: Cluster, branch: Arc<Mutex<String>>) {
     let api = applications(Client::new(control.service(), NAMESPACE));
     let mut news = std::pin::pin!(watcher(api.clone(), watcher::Config::default()).applied_objects());
     while let Some(Ok(application)) = news.next().await {
+        let name = application.metadata.name.clone().unwrap_or_default();
+        if application.metadata.deletion_timestamp.is_some() {
+            let patch = json!({"metadata": {"finalizers": null}});
+            let _ = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+            continue;
+        }
         let annotations = application.metadata.annotations.clone().unwrap_or_default();
         let asked = annotations.contains_key("argocd.argoproj.io/refresh");
         let operation = application.data.get("operation").filter(|operation| operation.is_object()).cloned();
@@ -392,7 +398,6 @@ async fn stand_in(control: Cluster, branch: Arc<Mutex<String>>) {
         patch["metadata"] = json!({"annotations": {
             "argocd.argoproj.io/refresh": null, "argocd.argoproj.io/refresh-timestamp": null,
         }});
-        let name = application.metadata.name.clone().unwrap_or_default();
         let _ = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
     }
 }
