@@ -399,8 +399,12 @@ async fn a_head_in_the_annotation_of_the_set_is_read_and_paused_as_one_in_a_conf
     let pin = Fingerprint::of(["recorded"]);
     let row = Row { n: 7, ..Row::new(Fingerprint::of([uid]), pin) };
     let run = Run { seq: 2, ..Run::default() };
-    let key =
-        SourceKey { repo: "https://git.example.com/web.git".into(), target: "main".into(), chart: "".into() };
+    let key = SourceKey {
+        repo: "https://git.example.com/web.git".into(),
+        target: "main".into(),
+        chart: "".into(),
+        tag_prefix: "".into(),
+    };
     let revisions = Some(BTreeMap::from([(key, Resolution::exact("c0ffee0"))]));
     let head = texts(&Change { run: Some(run), revisions, rows: vec![row], anew: true });
     let patch = json!({"metadata": {"annotations": {"baton.dev/rollout": json!(head).to_string()}}});

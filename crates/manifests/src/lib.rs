@@ -30,6 +30,6 @@ mod tools;
 mod workshop;
 
 pub use error::{Fault, ManifestError};
-pub use manifests::Manifests;
+pub use manifests::{Manifests, Revision};
 pub use request::{Rendered, Request};
 pub use settings::{Limits, Settings};

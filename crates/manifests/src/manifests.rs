@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_api::application_status::SourceType;
 use baton_api::source::Source;
-use baton_source::{Access, Commit, Repositories, access};
+use baton_source::{Access, Commit, Repositories, Target, access};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -40,6 +40,17 @@ struct Inner {
 struct Resolved<'a> {
     source: &'a Source,
     at: At,
+    /// The object of the annotated tag that led there.
+    tag: Option<Commit>,
+}
+
+/// What a source would be rendered at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// A commit, or the version of a chart.
+    pub name: String,
+    /// The object of the annotated tag that was asked for, by which some call the commit.
+    pub tag: Option<String>,
 }
 
 /// Where a source is read.
@@ -89,13 +100,17 @@ impl Manifests {
         }))
     }
 
-    /// What every source would be rendered at: a commit, or the version of a chart.
+    /// What every source would be rendered at.
     ///
     /// # Errors
     /// A repository cannot be read or has no such revision.
-    pub async fn resolve(&self, request: &Request<'_>) -> Result<Vec<String>, ManifestError> {
+    pub async fn resolve(&self, request: &Request<'_>) -> Result<Vec<Revision>, ManifestError> {
         let resolved = self.0.resolve(request).await?;
-        Ok(revisions(&resolved))
+        let revision = |one: &Resolved<'_>| Revision {
+            name: one.at.revision().to_owned(),
+            tag: one.tag.map(|tag| tag.to_string()),
+        };
+        Ok(resolved.iter().map(revision).collect())
     }
 
     /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.
@@ -165,12 +180,12 @@ impl Inner {
                 return Err(Fault::Options("a chart cannot be referred to by `ref`".to_owned()));
             }
             let version = self.charts.resolve(self.wanted(source, &access), revision, request.fresh).await?;
-            return Ok(Resolved { source, at: At::Version { access, version } });
+            return Ok(Resolved { source, at: At::Version { access, version }, tag: None });
         }
         let prefix = &source.tag_prefix;
         let resolved = self.repositories.resolve_tagged(url, &access, revision, prefix, request.fresh);
-        let commit = resolved.await?;
-        Ok(Resolved { source, at: At::Commit(Location { url: url.clone(), access, commit }) })
+        let Target { commit, tag } = resolved.await?;
+        Ok(Resolved { source, at: At::Commit(Location { url: url.clone(), access, commit }), tag })
     }
 
     fn wanted<'a>(&'a self, source: &'a Source, access: &'a Access) -> Wanted<'a> {

@@ -42,6 +42,7 @@ fn rollout(apps: usize, steps: usize, limit: &serde_json::Value) {
         repo: "https://git.example.com/fleet.git".into(),
         target: "main".into(),
         chart: "".into(),
+        tag_prefix: "".into(),
     };
     let plan: Vec<RolloutStep> =
         (0..steps).map(|_| serde_json::from_value(json!({"maxUpdate": limit})).expect("a step")).collect();

@@ -422,8 +422,12 @@ mod tests {
         (any::<Option<u32>>(), prop::option::of(revisions), rows, any::<bool>()).prop_map(
             |(seq, revisions, rows, anew)| {
                 let named = |(key, value): (u8, u8)| {
-                    let key =
-                        SourceKey { repo: key.to_string().into(), target: "main".into(), chart: "".into() };
+                    let key = SourceKey {
+                        repo: (key / 2).to_string().into(),
+                        target: "main".into(),
+                        chart: "".into(),
+                        tag_prefix: if key % 2 == 0 { "".into() } else { "web-".into() },
+                    };
                     (key, Resolution::exact(value.to_string()))
                 };
                 let distinct: BTreeMap<Fingerprint, Row> =

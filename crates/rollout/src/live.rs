@@ -79,6 +79,15 @@ pub struct Operation {
 // === impl Live ===
 
 impl Live {
+    /// Every mark of a rollout on it.
+    pub fn stamps(&self) -> impl Iterator<Item = &Stamp> {
+        let operations = [
+            self.operation.as_ref().and_then(Option::as_ref),
+            self.last.as_ref().and_then(|last| last.stamp.as_ref()),
+        ];
+        self.stamp.iter().chain(operations.into_iter().flatten())
+    }
+
     /// Whether an operation waits or runs.
     pub fn is_busy(&self) -> bool {
         self.operation.is_some() || self.last.as_ref().is_some_and(Operation::is_running)

@@ -10,8 +10,10 @@
 mod consensus;
 mod course;
 mod evaluate;
+mod exchange;
 mod intents;
 mod judging;
+mod succession;
 mod tally;
 mod view;
 
@@ -20,14 +22,14 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::blocker::{Blocker, Reason};
+use crate::blocker::Reason;
 use crate::head::{Change, Done, Head, Intent, Opening, Row, Run};
 use crate::live::Live;
 use crate::pin::{Fingerprint, Pin, Resolution, SourceKey};
-use crate::stamp::Stamp;
-use crate::steps::Steps;
 use evaluate::{Outcome, Ready, Wait};
 use tally::{Share, Tally};
+
+pub use exchange::{Control, Decision, Member, Progress, Status, Wanted, Write};
 
 /// Most intents that one change of the head may hold.
 const BATCH: usize = 200;
@@ -44,132 +46,18 @@ const RESTLESS: SignedDuration = SignedDuration::from_secs(2);
 /// A run begun anew so often without an end is said to starve.
 const STARVED: u64 = 5;
 
-/// What a set wants.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
-    /// UID of the set.
-    pub set: Arc<str>,
-    /// Generation of the set that this is of: a run for a newer one is not given up for it.
-    pub generation: i64,
-    /// The steps.
-    pub steps: Steps,
-    /// The Applications by name.
-    pub members: BTreeMap<Arc<str>, Member>,
-    /// Why it is not known what the set wants, where it is not: members stay as they were, and nothing is started.
-    pub frozen: Option<Arc<str>>,
-    /// Why Applications that left may not be deleted yet, where a mass deletion waits for approval.
-    pub fuse: Option<Arc<str>>,
-    /// Whether Applications that left stay, since the set's policy deletes none: then nobody waits for them to go.
-    pub keeps_leavers: bool,
-    /// What people ask for.
-    pub control: Control,
-}
-
-/// One Application a set wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Its step, counted from 0; none where no step holds it.
-    pub step: Option<usize>,
-    /// Of the wanted specification, made comparable as [`Live::spec`]; none where the live one is wanted, since the
-    /// set's policy allows no update.
-    pub spec: Option<Fingerprint>,
-    /// The sources, in order.
-    pub sources: Vec<SourceKey>,
-    /// Whether drift is healed.
-    pub self_heal: bool,
-}
-
-/// What people ask for, by annotations on the set.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Control {
-    /// Nothing more is written.
-    pub paused: bool,
-    /// A request to end the run, told from others by its text.
-    pub abort: Option<Arc<str>>,
-    /// A request to try again what failed, told from others by its text.
-    pub retry: Option<Arc<str>>,
-    /// Applications that count as done at this pin.
-    pub skip: BTreeMap<Arc<str>, Fingerprint>,
-    /// Whether a run is finished before a newer one begins.
-    pub finish: bool,
-}
-
-/// What to do next.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Decision {
-    /// Revisions to resolve anew; answer each with [`Machine::resolved`].
-    pub resolve: Vec<SourceKey>,
-    /// Whether a consistent list of the set's Applications is needed; answer with [`Machine::listed`].
-    pub list: bool,
-    /// What to change in the head; answer with [`Machine::stored`], or [`Machine::reload`] where it was changed by
-    /// somebody else.
-    pub change: Option<Change>,
-    /// What to write; answer each with [`Machine::saw`] and the state the API answered with, or [`Machine::failed`].
-    pub writes: Vec<Write>,
-    /// When to ask again though nothing was seen.
-    pub wake: Option<Timestamp>,
-}
-
-/// One write to an Application, under its UID and version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Write {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its UID.
-    pub uid: Arc<str>,
-    /// The version it was decided on.
-    pub version: u64,
-    /// What to write.
-    pub what: Intent,
-    /// The stamp that goes with it.
-    pub stamp: Stamp,
-    /// Whether the wanted specification is written too.
-    pub spec: bool,
-    /// Revisions of the operation, one per source.
-    pub revisions: Vec<Arc<str>>,
-    /// Value for `refresh-timestamp`, where a comparison is asked for.
-    pub nonce: Option<Arc<str>>,
-}
-
-/// How far an Application is, in Argo CD's words and in ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// Its step, counted from 0.
-    pub step: Option<usize>,
-    /// How far it is.
-    pub status: Status,
-    /// In words.
-    pub message: String,
-    /// The revisions it is to have.
-    pub revisions: Vec<Arc<str>>,
-    /// Version of the object that the last transition rests on.
-    pub version: u64,
-    /// When it came to this status.
-    pub since: Timestamp,
-    /// What it waits for.
-    pub blocker: Option<Blocker>,
-    /// Its pin.
-    pub pin: Option<Fingerprint>,
-}
-
-/// Argo CD's four words for how far an Application is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// Its turn has not come.
-    Waiting,
-    /// Its turn has come; its operation is about to begin.
-    Pending,
-    /// It is under way.
-    Progressing,
-    /// It is done.
-    Healthy,
-}
-
 /// Decides for one set.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     head: Head,
+    /// What is followed.
     wanted: Option<Wanted>,
+    /// Whether something newer waits for the run to end.
+    holds_back: bool,
+    /// Since when a person holds the rollout.
+    paused_since: Option<Timestamp>,
+    /// The highest number of a run that is known to have been, whatever the head says.
+    highest_run: u64,
     apps: BTreeMap<Arc<str>, App>,
     names: BTreeMap<Fingerprint, Arc<str>>,
     resolutions: BTreeMap<SourceKey, Resolving>,
@@ -264,6 +152,11 @@ impl Machine {
         Machine { head: head.unwrap_or_default(), ..Machine::default() }
     }
 
+    /// A run of this number is known to have been: the next has a higher one, even if head and stamps are lost.
+    pub fn runs_after(&mut self, run: u64) {
+        self.highest_run = self.highest_run.max(run);
+    }
+
     /// The head as it is stored.
     pub fn head(&self) -> &Head {
         &self.head
@@ -274,8 +167,10 @@ impl Machine {
         self.stale
     }
 
-    /// The set wants this.
+    /// The set wants this. Where a run is to be finished first, the machine goes on with what it was begun for and
+    /// [holds this back](Machine::holds_back).
     pub fn wants(&mut self, wanted: Wanted, now: Timestamp) {
+        let wanted = self.followed(wanted);
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
@@ -468,6 +363,7 @@ impl Machine {
 
     /// Somebody else changed the head: this is what it is now.
     pub fn reload(&mut self, head: Option<Head>) {
+        self.runs_after(self.head.run.seq);
         self.head = head.unwrap_or_default();
         self.list = None;
         self.apps.values_mut().for_each(|app| app.in_flight = None);
@@ -508,6 +404,7 @@ impl Machine {
             _ => {}
         }
         let paused = wanted.control.paused || self.head.run.paused;
+        self.paused_since = paused.then(|| self.paused_since.unwrap_or(now));
         // What is not known to be wanted is not begun; what was may be wrong by now.
         let held = paused || wanted.frozen.is_some();
         let stopped = held || superseded || self.head.run.aborted || self.is_outdated(wanted);
@@ -649,8 +546,7 @@ impl Machine {
             None => self.differ(),
         };
         self.difference = Some(difference);
-        let finishes = wanted.control.finish && self.head.run.finished.is_none() && !self.head.run.aborted;
-        difference.content || (difference.revision && !finishes)
+        difference.content || (difference.revision && !self.finishes(wanted))
     }
 
     /// Whether the set is known here as it was before the run: another leader has seen more.

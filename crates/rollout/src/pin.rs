@@ -23,6 +23,9 @@ pub struct SourceKey {
     /// Name of the chart, where it is one.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub chart: Arc<str>,
+    /// What tags begin with among which a version range looks.
+    #[serde(rename = "tagPrefix", default, skip_serializing_if = "str::is_empty")]
+    pub tag_prefix: Arc<str>,
 }
 
 /// What a revision was resolved to.

@@ -74,6 +74,8 @@ struct World {
     branch: u64,
     template: u64,
     steps: Vec<RolloutStep>,
+    /// The steps that the present run was begun with.
+    run_steps: Vec<RolloutStep>,
     control: Control,
     /// Why generators fail, while they do.
     frozen: Option<Arc<str>>,
@@ -106,7 +108,7 @@ fn print(spec: u64) -> Fingerprint {
 }
 
 fn key() -> SourceKey {
-    SourceKey { repo: "repo".into(), target: "main".into(), chart: "".into() }
+    SourceKey { repo: "repo".into(), target: "main".into(), chart: "".into(), tag_prefix: "".into() }
 }
 
 fn time(now: u64) -> Timestamp {
@@ -144,6 +146,7 @@ impl World {
             things: BTreeMap::new(),
             branch: 1,
             template: 1,
+            run_steps: steps.clone(),
             steps,
             control: Control::default(),
             frozen: None,
@@ -428,7 +431,8 @@ impl World {
         let under_way = mates()
             .filter(|(name, thing)| **name != write.name && (is_ours(&thing.live) || unfinished(name)));
         let total = self.places.values().filter(|place| **place == Some(step)).count();
-        let limit = Steps::read(&self.steps).0.get(step).expect("a step").limit(total);
+        let steps = if self.control.finish { &self.run_steps } else { &self.steps };
+        let limit = Steps::read(steps).0.get(step).expect("a step").limit(total);
         let names: Vec<&Arc<str>> = under_way.map(|(name, _)| name).collect();
         let count = names.len() + 1;
         assert!(
@@ -580,6 +584,7 @@ impl Controller {
                             change.revisions.as_ref().and_then(|all| all.get(&key())).expect("a revision");
                         let target = (world.template, revision.sync.clone());
                         world.run = world.staying().map(|(name, _)| (name.clone(), target.clone())).collect();
+                        world.run_steps.clone_from(&world.steps);
                         world.arrived.clear();
                         world.trace.push(format!("{} run for {target:?}", world.now));
                         world.started.clear();
@@ -589,8 +594,12 @@ impl Controller {
                     for (name, thing) in &world.things {
                         let joins =
                             change.rows.iter().any(|row| row.id == Fingerprint::of([&*thing.live.uid]));
-                        if let Some(target) = target.clone().filter(|_| joins) {
-                            world.run.entry(name.clone()).or_insert(target);
+                        if let Some((_, revision)) = target.clone().filter(|_| joins) {
+                            // Who joins a run that is to be finished is what it was made.
+                            let followed = self.machine.following().and_then(|one| one.members.get(name));
+                            let newest = followed.is_some_and(|one| one.spec == Some(print(world.template)));
+                            let spec = if newest { world.template } else { thing.spec };
+                            world.run.entry(name.clone()).or_insert((spec, revision));
                         }
                     }
                     self.machine.stored(&change);
@@ -663,6 +672,8 @@ fn story(seed: u64) -> (usize, usize) {
                 let limit = json!(1 + world.dice.below(3));
                 world.steps[at].max_update = serde_json::from_value(limit).expect("a number");
                 world.template += 1;
+                // Who joins while other steps wait for the end of a run is in none of that run's.
+                world.control.finish = false;
             }
             26 => world.control.abort = Some(world.now.to_string().into()),
             23..=24 => world.control.retry = Some(world.now.to_string().into()),
@@ -672,6 +683,7 @@ fn story(seed: u64) -> (usize, usize) {
                     Some(_) => None,
                 };
             }
+            28 => world.control.finish = !world.control.finish,
             14..=15 => world.control.paused = !world.control.paused,
             16..=17 => {
                 let names: Vec<Arc<str>> = world.things.keys().cloned().collect();
@@ -790,10 +802,119 @@ fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
     }
 }
 
+/// Changes the template, or the steps too, at many moments of a run that is to be finished: it ends with what it was begun
+/// for, and the next run brings the rest.
+#[test]
+fn a_run_that_is_to_be_finished_ends_before_a_newer_template_enters() {
+    for moment in 0..40 {
+        let mut world = World::new(moment);
+        (world.faulty, world.control.finish) = (false, true);
+        let mut controller = Controller::start(&mut world);
+        let mut step = |world: &mut World| {
+            world.now += 100;
+            world.live_on();
+            controller.listen(world);
+            controller.act(world);
+            (controller.machine.head().run.clone(), controller.machine.holds_back())
+        };
+        while step(&mut world).0.seq == 0 {}
+        (0..moment * 5).for_each(|_| drop(step(&mut world)));
+        let (begun, _) = step(&mut world);
+        let under_way = begun.finished.is_none();
+        world.template += 1;
+        if moment % 3 == 0 {
+            // The branch moves on as well: the Applications report another revision than the run's.
+            world.branch += 1;
+            world.steps[0].max_update = serde_json::from_value(json!(1)).expect("a number");
+        }
+        if moment % 3 == 1 {
+            world.create(200, false);
+        }
+        let (end, mut held) = (world.now + 1_200_000, false);
+        loop {
+            let (run, holds_back) = step(&mut world);
+            let ended = run.seq > begun.seq || run.finished.is_some();
+            let joined = |name: &Arc<str>| &**name == "app-200";
+            let mut target = world.run.iter().filter(|(name, _)| !joined(name));
+            assert!(ended || !under_way || target.all(|(_, (template, _))| *template == 1));
+            held |= holds_back;
+            if run.seq > begun.seq && run.finished.is_some() {
+                assert_eq!(held, under_way, "moment {moment}");
+                assert_eq!(
+                    (run.seq, run.restarts),
+                    (begun.seq + 1, 0),
+                    "moment {moment}: {:#?}",
+                    world.tail()
+                );
+                break;
+            }
+            assert!(world.now < end, "moment {moment}: it does not end: {:#?}", world.tail());
+        }
+        let target = (world.template, rev(world.branch));
+        assert!(world.staying().all(|(_, thing)| thing.deployed.as_ref() == Some(&target)));
+    }
+}
+
+#[test]
+fn a_lost_head_does_not_give_the_number_of_a_run_twice() {
+    let mut world = World::new(3);
+    world.faulty = false;
+    let mut controller = Controller::start(&mut world);
+    let run = |controller: &mut Controller, world: &mut World, until: u64| {
+        while world.now < until {
+            world.now += 100;
+            world.live_on();
+            controller.listen(world);
+            controller.act(world);
+        }
+        controller.machine.head().run.clone()
+    };
+    let first = run(&mut controller, &mut world, 600_000);
+    assert!(first.finished.is_some());
+    // Nothing is to be synced, so the next run leaves no mark on any Application.
+    controller.machine.reload(None);
+    (world.head, controller.head) = (None, 0);
+    let second = run(&mut controller, &mut world, 700_000);
+    assert!(second.seq > first.seq && second.finished.is_some());
+    for by_itself in [true, false] {
+        world.head = None;
+        if by_itself {
+            controller.machine.reload(None);
+            controller.head = 0;
+        } else {
+            controller = Controller::start(&mut world);
+            controller.machine.runs_after(second.seq + 1);
+        }
+        let until = world.now + 100_000;
+        let next = run(&mut controller, &mut world, until);
+        assert_eq!(next.seq, second.seq + if by_itself { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn the_moment_of_a_pause_is_told_until_it_ends() {
+    let mut world = World::new(5);
+    let mut controller = Controller::start(&mut world);
+    let mut paused_at = |world: &mut World, paused: bool| {
+        world.control.paused = paused;
+        for _ in 0..50 {
+            world.now += 100;
+            controller.act(world);
+        }
+        controller.machine.status(time(world.now)).paused_at.map(|at| at.0)
+    };
+    assert_eq!(paused_at(&mut world, false), None);
+    let since = Some(time(world.now + 100));
+    assert_eq!(paused_at(&mut world, true), since);
+    assert_eq!(paused_at(&mut world, true), since, "it lasts");
+    assert_eq!(paused_at(&mut world, false), None);
+    assert!(paused_at(&mut world, true) > since, "another pause");
+}
+
 /// Freezes the set at many moments of a rollout, with a new commit and without: from then on nothing is started.
 #[test]
 fn nothing_is_started_while_it_is_not_known_what_the_set_wants() {
-    for moment in 0..40 {
+    for moment in 0..20 {
         let mut world = World::new(moment);
         world.faulty = false;
         let mut controller = Controller::start(&mut world);
@@ -807,7 +928,7 @@ fn nothing_is_started_while_it_is_not_known_what_the_set_wants() {
             let blockers = controller.machine.blockers(time(world.now));
             (controller.machine.head().run.clone(), blockers)
         };
-        live(&mut world, moment * 500);
+        live(&mut world, moment * 1000);
         world.frozen = Some("a generator fails".into());
         let frozen_at = world.now;
         // What the controller was about to write when it heard of it is written still.

@@ -14,7 +14,7 @@ use crate::fetch::Conversation;
 use crate::location::Remote;
 use crate::memory::Listing;
 use crate::objects::{Allowance, Store};
-use crate::references::{Commit, References, Resolved, not_found};
+use crate::references::{Commit, References, Resolved, Target, not_found};
 use crate::repositories::{Inner, abbreviation, refused_tree, speaks_of_missing, target_allowance};
 use crate::session::Session;
 use crate::settings::Limits;
@@ -78,7 +78,7 @@ impl<'a> Distant<'a> {
         revision: &str,
         tag_prefix: &str,
         fresh: bool,
-    ) -> Result<Commit, SourceError> {
+    ) -> Result<Target, SourceError> {
         let asked = self.inner.listings.number();
         let references = self.references(fresh.then_some(asked)).await?;
         let resolved = match references.resolve(&self.repository, revision, tag_prefix) {
@@ -89,8 +89,8 @@ impl<'a> Distant<'a> {
             other => other?,
         };
         match resolved {
-            Resolved::Commit(commit) => Ok(commit),
-            Resolved::Abbreviated(digits) => self.abbreviated(revision, &digits).await,
+            Resolved::Target(target) => Ok(target),
+            Resolved::Abbreviated(digits) => self.abbreviated(revision, &digits).await.map(Target::from),
         }
     }
 

@@ -34,7 +34,7 @@ mod web;
 
 pub use access::{Access, RepositorySecret, Trust, access};
 pub use error::SourceError;
-pub use references::Commit;
+pub use references::{Commit, Target};
 pub use repositories::Repositories;
 pub use secret::Secret;
 pub use settings::{Limits, Settings};

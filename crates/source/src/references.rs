@@ -45,16 +45,31 @@ impl fmt::Debug for Commit {
     }
 }
 
-/// What a repository lists: the name of every reference, and the commit it leads to.
+/// What a reference leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// The commit.
+    pub commit: Commit,
+    /// The object of an annotated tag, which leads to the commit and which some report in its stead.
+    pub tag: Option<Commit>,
+}
+
+/// What a repository lists: the name of every reference, and what it leads to.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct References(BTreeMap<Box<str>, Commit>);
+pub(crate) struct References(BTreeMap<Box<str>, Target>);
 
 /// What a revision turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resolved {
-    Commit(Commit),
+    Target(Target),
     /// The beginning of a commit's name, in lower case: which one is only known by looking at all commits.
     Abbreviated(String),
+}
+
+impl From<Commit> for Target {
+    fn from(commit: Commit) -> Target {
+        Target { commit, tag: None }
+    }
 }
 
 impl References {
@@ -84,7 +99,13 @@ impl References {
                 continue;
             };
             // An annotated tag is followed by a line for what it leads to.
-            references.insert(name.strip_suffix("^{}").unwrap_or(name).into(), commit);
+            let (name, peeled) = match name.strip_suffix("^{}") {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let before = references.get(name).filter(|_| peeled).map(|before: &Target| before.commit);
+            let tag = before.filter(|object| *object != commit);
+            references.insert(name.into(), Target { commit, tag });
             if references.len() > most {
                 return Err(Refusal::Limit(format!("it has more than {most} references")));
             }
@@ -114,8 +135,8 @@ impl References {
                 .find_map(|place| self.0.get(format!("{place}{revision}").as_str()))
         };
         let tagged = highest.and_then(|tag| self.0.get(format!("refs/tags/{tag_prefix}{tag}").as_str()));
-        if let Some(commit) = tagged.or_else(by_name) {
-            return Ok(Resolved::Commit(*commit));
+        if let Some(target) = tagged.or_else(by_name) {
+            return Ok(Resolved::Target(*target));
         }
         if (SHORTEST..40).contains(&revision.len()) && revision.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Ok(Resolved::Abbreviated(revision.to_ascii_lowercase()));
@@ -190,7 +211,7 @@ mod tests {
     #[test]
     fn revisions_name_what_argo_cd_says_they_name() {
         let of = |revision: &str| match references().resolve("r", revision, "") {
-            Ok(Resolved::Commit(commit)) => commit.as_str()[..1].to_owned(),
+            Ok(Resolved::Target(target)) => target.commit.as_str()[..1].to_owned(),
             Ok(Resolved::Abbreviated(text)) => format!("~{text}"),
             Err(_) => "none".to_owned(),
         };
@@ -224,10 +245,22 @@ mod tests {
     }
 
     #[test]
+    fn the_object_of_an_annotated_tag_is_told_beside_its_commit() {
+        let tag_of = |revision: &str| match references().resolve("r", revision, "") {
+            Ok(Resolved::Target(target)) => target.tag.map(|tag| tag.as_str()[..1].to_owned()),
+            _ => None,
+        };
+        assert_eq!(tag_of("v1.2.0").as_deref(), Some("d"));
+        assert_eq!(tag_of("~1.2").as_deref(), Some("d"));
+        assert_eq!(tag_of("1.3.0"), None, "a light tag is its commit");
+        assert_eq!(tag_of("main"), None);
+    }
+
+    #[test]
     fn a_range_without_tags_still_names_a_branch() {
         let only = format!("{}\trefs/heads/1.x\n", digits('3'));
         let references = References::read(&mut only.as_bytes(), 10).expect("a reference");
-        assert!(matches!(references.resolve("r", "1.x", ""), Ok(Resolved::Commit(_))));
+        assert!(matches!(references.resolve("r", "1.x", ""), Ok(Resolved::Target(_))));
         let fault = references.resolve("https://x.org/a", "2.x", "").expect_err("no such tag").to_string();
         assert!(fault.contains("https://x.org/a") && fault.contains("2.x"), "{fault}");
     }

@@ -17,7 +17,7 @@ use crate::github_app::GitHubApps;
 use crate::location::Location;
 use crate::memory::{Listings, Trees};
 use crate::objects::{Allowance, Store};
-use crate::references::{self, Commit, References, Resolved, not_found};
+use crate::references::{self, Commit, References, Resolved, Target, not_found};
 use crate::session::Surroundings;
 use crate::settings::Settings;
 use crate::snapshot;
@@ -85,10 +85,10 @@ impl Repositories {
         revision: &str,
         fresh: bool,
     ) -> Result<Commit, SourceError> {
-        self.resolve_tagged(url, access, revision, "", fresh).await
+        self.resolve_tagged(url, access, revision, "", fresh).await.map(|target| target.commit)
     }
 
-    /// The commit a revision names, like [`Repositories::resolve`]; of tags a version range looks only at those that
+    /// What a revision names, like [`Repositories::resolve`]; of tags a version range looks only at those that
     /// begin with `tag_prefix`, and at what follows it.
     ///
     /// # Errors
@@ -100,15 +100,15 @@ impl Repositories {
         revision: &str,
         tag_prefix: &str,
         fresh: bool,
-    ) -> Result<Commit, SourceError> {
+    ) -> Result<Target, SourceError> {
         let inner = &*self.0;
         let location = inner.locate(url)?;
         let repository = location.display();
         if let Some(commit) = references::check(&repository, revision)? {
-            return Ok(commit);
+            return Ok(commit.into());
         }
         match location {
-            Location::Directory { path, .. } => inner.snapshot(&repository, &path).await,
+            Location::Directory { path, .. } => inner.snapshot(&repository, &path).await.map(Target::from),
             Location::Local { path, .. } => {
                 inner.resolve_local(&repository, &Store::local(&path), &path, (revision, tag_prefix)).await
             }
@@ -279,7 +279,7 @@ impl Inner {
         store: &Store,
         path: &Path,
         (revision, tag_prefix): (&str, &str),
-    ) -> Result<Commit, SourceError> {
+    ) -> Result<Target, SourceError> {
         let limits = &self.settings.limits;
         let references = match store.references(&self.runner, limits).await {
             Ok(references) => references,
@@ -288,10 +288,11 @@ impl Inner {
             Err(failure) => return Err(explain_local(repository, path, failure)),
         };
         match references.resolve(repository, revision, tag_prefix)? {
-            Resolved::Commit(commit) => Ok(commit),
+            Resolved::Target(target) => Ok(target),
             Resolved::Abbreviated(digits) => {
                 let found = store.abbreviated(&self.runner, limits, &digits).await;
                 abbreviation(repository, revision, found, |failure| explain_local(repository, path, failure))
+                    .map(Target::from)
             }
         }
     }

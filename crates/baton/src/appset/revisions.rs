@@ -190,7 +190,8 @@ mod tests {
     }
 
     fn head(target: &str, revision: &str, at: &str) -> Head {
-        let key = SourceKey { repo: REPO.into(), target: target.into(), chart: "".into() };
+        let key =
+            SourceKey { repo: REPO.into(), target: target.into(), chart: "".into(), tag_prefix: "".into() };
         let run = Run { seq: 4, started: at.parse().ok(), ..Run::default() };
         let mut head = Head::default();
         let revisions = Some(BTreeMap::from([(key, Resolution::exact(revision))]));

@@ -17,7 +17,7 @@ use super::ownership::{self, Guarding};
 use super::{Memory, PassError, Reconciler, order};
 use crate::cache::ObjectKey;
 use crate::objects::{ApiError, Objects, Seen};
-use crate::rollout::label_value;
+use crate::rollout::{has_room, label_value};
 
 /// Finalizer by which the API tells that dependents are to stay.
 const ORPHAN: &str = "orphan";
@@ -83,10 +83,7 @@ impl Reconciler {
                     self.warn(
                         set,
                         "DeletionOrderUnguarded",
-                        format!(
-                            "the order of deletion is kept only without --cascade=foreground: {why}; let the controller \
-                             get, create, patch and delete ConfigMaps in this namespace"
-                        ),
+                        format!("the order of deletion is kept only without --cascade=foreground: {why}"),
                     );
                 }
                 Ok(Guarding::AsItIs)
@@ -151,6 +148,9 @@ impl Reconciler {
 
     /// Makes guard and witness where they are missing and tells the guard's uid.
     async fn make_guard(&self, key: &ObjectKey, set: &ApplicationSet) -> Result<String, Missing> {
+        if !has_room(&key.name) {
+            return Err(Missing::Refused(order::NO_ROOM.to_owned()));
+        }
         let maps = self.maps(key);
         let owner = json!({
             "apiVersion": baton_api::names::API_VERSION, "kind": "ApplicationSet", "name": set.metadata.name,
@@ -219,7 +219,9 @@ fn witness_name(set: &str) -> String {
 impl From<ApiError> for Missing {
     fn from(error: ApiError) -> Missing {
         match error.is_forbidden() || error.is_invalid() {
-            true => Missing::Refused(error.to_string()),
+            true => Missing::Refused(format!(
+                "{error}; let the controller get, create, patch and delete ConfigMaps in this namespace"
+            )),
             false => Missing::Failed(error),
         }
     }

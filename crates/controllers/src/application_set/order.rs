@@ -15,11 +15,15 @@ use super::conditions;
 use super::desired::Desired;
 use super::ignore::IgnoreRules;
 use super::validate::Faults;
-use crate::rollout::{Offer, Template, label_value};
+use crate::rollout::{Offer, Template, has_room, label_value};
 use crate::settings::{Policy, Settings};
 
 /// Why a rollout without steps cannot be.
 pub(crate) const NO_STEPS: &str = "No steps defined for rollout";
+
+/// Why a set cannot have what an order keeps beside it.
+pub(crate) const NO_ROOM: &str = "the name of the ApplicationSet is longer than 239 characters, which leaves no room for those of \
+     the ConfigMaps that an order needs";
 
 /// In which order a set's Applications change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,5 +184,11 @@ pub(crate) fn fault(set: &ApplicationSet, desired: &[Desired], ignored: &IgnoreR
             (0..steps.len()).filter(|step| !taken(step)).map(|step| (step + 1).to_string()).collect();
         (!empty.is_empty()).then(|| format!("no Application is in step {}", empty.join(", ")))
     };
-    operator.or_else(twice).or_else(number).or_else(empty)
+    let room = || {
+        let why = format!(
+            "{NO_ROOM}: the head of the rollout is kept in an annotation of the set, which may not be large"
+        );
+        (!has_room(set.metadata.name.as_deref().unwrap_or_default())).then_some(why)
+    };
+    operator.or_else(twice).or_else(number).or_else(room).or_else(empty)
 }

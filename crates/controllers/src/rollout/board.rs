@@ -102,6 +102,7 @@ pub(crate) fn key_of(source: &Source) -> SourceKey {
         repo: source.repo_url.as_str().into(),
         target: source.target_revision.as_str().into(),
         chart: source.chart.as_str().into(),
+        tag_prefix: source.tag_prefix.as_str().into(),
     }
 }
 
@@ -116,6 +117,23 @@ impl Offer {
             ignored: self.ignored.clone(),
             rules: self.rules,
             generation: self.generation,
+            may_update: self.may_update,
+        }
+    }
+
+    /// What is followed while another offer waits for the end of a run: of the Applications that stay, what they were to
+    /// be; `wanted` says what the machine makes of it.
+    pub(crate) fn amended(&self, next: &Offer, wanted: Wanted) -> Offer {
+        let templates = next
+            .templates
+            .iter()
+            .map(|(name, template)| (name.clone(), self.templates.get(name).unwrap_or(template).clone()));
+        Offer {
+            wanted,
+            templates: templates.collect(),
+            ignored: self.ignored.clone(),
+            rules: self.rules,
+            generation: next.generation,
             may_update: self.may_update,
         }
     }
@@ -205,5 +223,22 @@ impl Board {
             Some(Note::Left { settled: false }) => Posted::Leaving,
             Some(Note::Left { settled: true }) | None => Posted::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_with_another_prefix_of_tags_asks_for_another_revision() {
+        let source = |prefix: &str| Source {
+            repo_url: "https://git.example.com/apps.git".into(),
+            target_revision: "1.*".into(),
+            tag_prefix: prefix.into(),
+            ..Source::default()
+        };
+        assert_eq!(key_of(&source("web-")), key_of(&source("web-")));
+        assert_ne!(key_of(&source("web-")), key_of(&source("db-")));
     }
 }

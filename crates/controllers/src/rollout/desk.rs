@@ -32,7 +32,10 @@ pub(super) struct Desk {
     pub(super) doubts_applications: bool,
     pub(super) automation: Automation,
     pub(super) view: View,
+    /// What the set wants.
     offer: Option<Arc<Offer>>,
+    /// What the machine follows: the same, unless a run is to be finished first.
+    followed: Option<Arc<Offer>>,
     control: Control,
     specs: BTreeMap<Arc<str>, Spec>,
     windows: Windows,
@@ -56,6 +59,7 @@ impl Desk {
             automation: Automation::Disabled,
             view: View::default(),
             offer: None,
+            followed: None,
             control: Control::default(),
             specs: BTreeMap::new(),
             windows: Windows::default(),
@@ -93,21 +97,32 @@ impl Desk {
         self.offer.as_ref().is_none_or(|offer| *offer.wanted.set == *uid)
     }
 
-    /// Tells the machine what is wanted and asked for, where that is new.
-    pub(super) fn wish(&mut self, offer: &Arc<Offer>, control: Control, now: Timestamp) {
+    /// Tells the machine what is wanted and asked for, where that is new. Gives what it follows.
+    pub(super) fn wish(&mut self, offer: &Arc<Offer>, control: Control, now: Timestamp) -> Arc<Offer> {
         let same = self.offer.as_ref().is_some_and(|known| Arc::ptr_eq(known, offer));
-        if same && self.control == control {
-            return;
+        if let Some(followed) = &self.followed
+            && same
+            && self.control == control
+            && !self.machine.may_move_on()
+        {
+            return followed.clone();
         }
         if self.control != control {
             // People who ask for something may have written the head as well.
             self.doubts_head |= self.offer.is_some();
         }
-        if self.offer.as_ref().is_some_and(|known| known.rules != offer.rules) {
+        self.machine.wants(Wanted { control: control.clone(), ..offer.wanted.clone() }, now);
+        let held_back = self.machine.following().filter(|_| self.machine.holds_back());
+        let followed = match (&self.followed, held_back) {
+            (Some(before), Some(wanted)) => Arc::new(before.amended(offer, wanted.clone())),
+            _ => offer.clone(),
+        };
+        if self.followed.as_ref().is_some_and(|known| known.rules != followed.rules) {
             self.doubts_applications = true;
         }
-        self.machine.wants(Wanted { control: control.clone(), ..offer.wanted.clone() }, now);
         (self.offer, self.control) = (Some(offer.clone()), control);
+        self.followed = Some(followed.clone());
+        followed
     }
 
     /// Tells the machine what was seen.

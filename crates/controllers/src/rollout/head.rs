@@ -5,12 +5,13 @@
 //! the set's Applications; for those of a set that keeps an order it is a second owner.
 //!
 //! Where this controller may not write ConfigMaps, as beside an Argo CD whose rights it was given, the head is an
-//! annotation of the set. That is written whole each time and may not be large.
+//! annotation of the set. That is written whole each time and may not be large. The same holds for a set whose name
+//! leaves no room for the ending of the ConfigMap's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_api::names;
-use baton_api::names::baton::{GUARD_SUFFIX, ROLLOUT, SET_LABEL};
+use baton_api::names::baton::{GUARD_SUFFIX, ROLLOUT, SET_LABEL, WITNESS_SUFFIX};
 use baton_rollout::head::{Change, Head};
 use kube::Client;
 use serde_json::{Map, Value, json};
@@ -22,12 +23,19 @@ use crate::objects::{ApiError, Objects, Seen};
 
 /// Most bytes that a head may take as an annotation.
 const ANNOTATION_BYTES: usize = 64 << 10;
+/// Longest name of an object.
+const LONGEST_NAME: usize = 253;
 /// How often an annotation is written anew because something else of the set has changed.
 const ATTEMPTS: usize = 5;
 
 /// Name of the object that holds the head of a set's rollout.
 pub(crate) fn head_name(set: &str) -> String {
     format!("{set}{GUARD_SUFFIX}")
+}
+
+/// Whether a set's name leaves room for the endings of the names of its ConfigMaps.
+pub(crate) fn has_room(set: &str) -> bool {
+    set.len() + GUARD_SUFFIX.len().max(WITNESS_SUFFIX.len()) <= LONGEST_NAME
 }
 
 /// Why a change of a head was not stored.
@@ -90,21 +98,9 @@ impl Heads {
 
     /// The head of a set's rollout, and where it is kept. One that cannot be read is as good as lost.
     pub(crate) async fn load(&self, set: &ObjectKey) -> Result<(Option<Head>, Place), ApiError> {
-        let (at, texts) = match self.maps(set).get(&head_name(&set.name)).await {
-            Ok(Some(object)) => {
-                check(set, &object)?;
-                (address(&object), texts(&object))
-            }
-            Ok(None) => match self.annotation(set).await? {
-                // It was put there when there was no other place.
-                Some((_, texts)) if !texts.is_empty() => (At::Annotation(texts.clone()), texts),
-                _ => (At::Nowhere, BTreeMap::new()),
-            },
-            Err(error) if error.is_forbidden() => {
-                let texts = self.annotation(set).await?.map(|(_, texts)| texts).unwrap_or_default();
-                (At::Annotation(texts.clone()), texts)
-            }
-            Err(error) => return Err(error),
+        let (at, texts) = match has_room(&set.name) {
+            true => self.found(set).await?,
+            false => self.annotated(set).await?,
         };
         let mut place = Place { at, stale: BTreeSet::new() };
         if texts.is_empty() {
@@ -219,6 +215,28 @@ impl Heads {
             }
         }
         Err(StoreError::Changed)
+    }
+
+    /// Where the head is, or was put when there was no other place.
+    async fn found(&self, set: &ObjectKey) -> Result<(At, BTreeMap<String, String>), ApiError> {
+        match self.maps(set).get(&head_name(&set.name)).await {
+            Ok(Some(object)) => {
+                check(set, &object)?;
+                Ok((address(&object), texts(&object)))
+            }
+            Ok(None) => Ok(match self.annotation(set).await? {
+                Some((_, texts)) if !texts.is_empty() => (At::Annotation(texts.clone()), texts),
+                _ => (At::Nowhere, BTreeMap::new()),
+            }),
+            Err(error) if error.is_forbidden() => self.annotated(set).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The annotation as the only place a head may have.
+    async fn annotated(&self, set: &ObjectKey) -> Result<(At, BTreeMap<String, String>), ApiError> {
+        let texts = self.annotation(set).await?.map(|(_, texts)| texts).unwrap_or_default();
+        Ok((At::Annotation(texts.clone()), texts))
     }
 
     /// The set, and the texts of the head in its annotation; none if there is no set.

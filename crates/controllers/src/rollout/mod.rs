@@ -20,6 +20,7 @@ mod windows;
 mod write;
 
 pub(crate) use board::{Board, Offer, Template};
+pub(crate) use head::has_room;
 pub(crate) use label::label_value;
 pub(crate) use metrics::RolloutMetrics;
 pub(crate) use reconcile::{Parts, Reconciler};

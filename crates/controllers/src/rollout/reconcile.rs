@@ -229,7 +229,11 @@ impl Reconciler {
     async fn open(&self, key: &ObjectKey) -> Result<Desk, PassError> {
         self.inbox.open(key);
         let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
-        Ok(Desk::new(Machine::new(head), place))
+        let mut machine = Machine::new(head);
+        // A view decides nothing, but what it shows has been.
+        let shown = self.set(key).and_then(|set| set.status.rollout.as_ref().map(|rollout| rollout.run));
+        machine.runs_after(shown.and_then(|run| u64::try_from(run).ok()).unwrap_or(0));
+        Ok(Desk::new(machine, place))
     }
 
     fn close(&self, key: &ObjectKey) {
@@ -280,7 +284,7 @@ impl Reconciler {
             self.end_pause(key, desk).await?;
         }
         let now = self.settings.clock.now();
-        desk.wish(offer, self.control(key), now);
+        let offer = &desk.wish(offer, self.control(key), now);
         let windows = self.known.windows.lock().clone();
         desk.watch_windows(windows, now);
         let (news, gap) = self.inbox.take(key);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_api::source::{HelmSource, Source};
-use baton_manifests::{Manifests, Request};
+use baton_manifests::{Manifests, Request, Revision};
 use baton_rollout::pin::{Resolution, SourceKey};
 use baton_source::{Commit, Repositories, Trust};
 use parking_lot::Mutex;
@@ -149,14 +149,16 @@ impl Inner {
     }
 }
 
-/// A revision with all that may be reported for it. Several sources may report a short commit as it was asked for.
-fn resolution(source: &Source, found: String) -> Resolution {
+/// A revision with all that may be reported for it. Several sources may report an annotated tag's own object instead of
+/// its commit, and a short commit as it was asked for.
+fn resolution(source: &Source, found: Revision) -> Resolution {
     let target = source.target_revision.as_str();
     let is_hex = target.len() >= 7 && target.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut resolution = Resolution::exact(found.as_str());
-    if is_hex && source.chart.is_empty() && Commit::parse(&found).is_some() {
+    let mut resolution = Resolution::exact(found.name.as_str());
+    if is_hex && source.chart.is_empty() && Commit::parse(&found.name).is_some() {
         resolution.accept.insert(target.into());
     }
+    resolution.accept.extend(found.tag.map(Into::into));
     resolution
 }
 
@@ -164,15 +166,25 @@ fn resolution(source: &Source, found: String) -> Resolution {
 mod tests {
     use super::*;
 
+    fn source(target: &str, chart: &str) -> Source {
+        Source { target_revision: target.into(), chart: chart.into(), ..Source::default() }
+    }
+
+    fn found(name: &str, tag: Option<&str>) -> Revision {
+        Revision { name: name.to_owned(), tag: tag.map(str::to_owned) }
+    }
+
+    #[test]
+    fn an_annotated_tag_may_be_reported_by_its_own_object() {
+        let resolution = resolution(&source("v1", ""), found("commit", Some("tag")));
+        assert_eq!(&*resolution.sync, "commit");
+        assert_eq!(resolution.accept, BTreeSet::from(["commit".into(), "tag".into()]));
+    }
+
     #[test]
     fn a_short_commit_may_be_reported_as_it_was_asked_for() {
-        let source = |target: &str, chart: &str| Source {
-            target_revision: target.into(),
-            chart: chart.into(),
-            ..Source::default()
-        };
         let commit = "0123456789abcdef0123456789abcdef01234567".to_owned();
-        let accepted = |source: &Source, found: String| resolution(source, found).accept.len();
+        let accepted = |source: &Source, name: String| resolution(source, found(&name, None)).accept.len();
         assert_eq!(accepted(&source("0123456", ""), commit.clone()), 2);
         assert_eq!(accepted(&source("main", ""), commit.clone()), 1);
         assert_eq!(accepted(&source(&commit, ""), commit.clone()), 1);

@@ -14,7 +14,7 @@ use baton_api::application_set::{
 };
 use baton_api::conditions::{application_set as kind, reason};
 use baton_api::edit::patch_between;
-use baton_api::rollout_status::{Blocker, RolloutStatus};
+use baton_api::rollout_status::{Blocker, RolloutState, RolloutStatus};
 use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Machine, Progress, Status};
 use jiff::Timestamp;
@@ -137,6 +137,13 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
     let names: usize = all.iter().map(|(name, _)| name.len()).sum();
     let mut rollout = machine.status(now);
     rollout.observed_generation = generation;
+    // Whoever takes over sees the pause later than it was first seen.
+    let before = set.status.rollout.as_ref().filter(|before| before.state == RolloutState::Paused);
+    if let (Some(now), Some(before)) =
+        (&mut rollout.paused_at, before.and_then(|before| before.paused_at.as_ref()))
+    {
+        *now = before.clone();
+    }
     // Those that are done say the least, and are left out first.
     all.sort_by(|(a, one), (b, two)| {
         let done = |progress: &Progress| progress.status == Status::Healthy;

@@ -147,9 +147,16 @@ async fn a_lost_head_is_made_anew_and_nothing_is_synced_again() {
             rollout["run"].as_i64() > Some(run) && rollout["state"] == "Complete"
         })
         .await;
+    // No Application carries a mark of that run, since none had to be written.
+    let run = scene.set("fleet")["status"]["rollout"]["run"].as_i64().expect("a run");
     scene.control.delete_object("v1", "ConfigMap", NAMESPACE, name).await.expect("a deletion");
     let scene = scene.crash().await;
-    scene.until("another head", |scene| objects(&scene.control, "configmaps").contains_key(name)).await;
+    scene
+        .until("another head", |scene| {
+            objects(&scene.control, "configmaps").contains_key(name)
+                && scene.set("fleet")["status"]["rollout"]["run"].as_i64() > Some(run)
+        })
+        .await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let operated = scene.versions_since(revision).into_iter().filter_map(|version| version.object);
     assert_eq!(operated.filter(|object| !object["operation"].is_null()).count(), 0);
@@ -185,4 +192,33 @@ async fn without_the_right_to_write_config_maps_the_head_is_an_annotation() {
     assert_eq!(scene.set("fleet")["status"]["rollout"]["run"], run, "the same run goes on");
     let commit = scene.commit(&NAMES, "1");
     scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sets_with_long_names_are_rolled_out() {
+    for length in [100, 250] {
+        let scene = Scene::new().await;
+        let commit = scene.commit(&NAMES, "0");
+        let name = format!("{}.{}", "w".repeat(45), "x".repeat(length - 46));
+        let mut set = fleet(&MEMBERS);
+        set["metadata"]["name"] = name.as_str().into();
+        scene.apply(set).await;
+        until_at(&scene, &name, &commit).await;
+        let commit = scene.commit(&NAMES, "1");
+        until_at(&scene, &name, &commit).await;
+        let conditions = scene.set(&name)["status"]["conditions"].as_array().cloned().expect("conditions");
+        let config = conditions.iter().find(|condition| condition["type"] == "InvalidRolloutConfig");
+        let told = text(config.expect("a condition"), "/message");
+        assert_eq!(told.contains("longer than 239 characters"), length > 239, "{told}");
+    }
+}
+
+/// Waits until the run of a set is complete and every Application is at the commit.
+async fn until_at(scene: &Scene, set: &str, commit: &str) {
+    scene
+        .until(&format!("a rollout of {commit}"), |scene| {
+            let there = |app: &&str| scene.applications().contains_key(*app) && is_at(scene, app, commit);
+            NAMES.iter().all(there) && text(&scene.set(set), "/status/rollout/state") == "Complete"
+        })
+        .await;
 }

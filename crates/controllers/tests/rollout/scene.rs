@@ -198,7 +198,8 @@ impl Scene {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !hoped(self) {
             if tokio::time::Instant::now() >= deadline {
-                let rollout = self.set("fleet")["status"]["rollout"].clone();
+                let sets = objects(&self.control, "applicationsets.argoproj.io").into_values();
+                let rollout = Value::from_iter(sets.map(|set| set["status"]["rollout"].clone()));
                 let applications: Vec<String> =
                     self.applications().values().map(|one| format!("{:#}", one["status"]["sync"])).collect();
                 panic!("in vain: {what}\n{rollout:#}\n{}", applications.join("\n"));

@@ -43,13 +43,58 @@ async fn a_pause_in_the_head_ends_with_the_annotation_of_the_set() {
     scene.annotate_set("fleet", PAUSED, Some("true")).await;
     scene.pause_in_head("fleet").await;
     scene.until("a pause", |scene| scene.rollout_state() == "Paused").await;
+    let paused_at = |scene: &Scene| text(&scene.set("fleet"), "/status/rollout/pausedAt");
+    let since = paused_at(&scene);
+    assert!(!since.is_empty() && since <= scene.now(), "{since}");
     // Whoever takes over reads the pause in the head.
     let scene = scene.crash().await;
     let commit = scene.commit(&["a", "b", "c"], "1");
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!(scene.rollout_state(), "Paused");
+    assert_eq!((scene.rollout_state().as_str(), paused_at(&scene)), ("Paused", since));
     scene.annotate_set("fleet", PAUSED, None).await;
     scene.rolled_out(&commit).await;
+    assert_eq!(paused_at(&scene), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_to_be_finished_keeps_newer_templates_and_commits_waiting() {
+    let scene = Scene::new().await;
+    let names = ["a", "b", "c"];
+    let commit = scene.commit(&names, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    scene.annotate_set("fleet", "baton.dev/supersede", Some("Finish")).await;
+    let (revision, held) = (scene.revision(), scene.commit(&names, "1"));
+    let is_at = |object: &Value| {
+        object["status"]["operationState"]["syncResult"]["revision"] == *held
+            && object["status"]["operationState"]["phase"] == "Succeeded"
+            && object["operation"].is_null()
+    };
+    scene.until("the first step", |scene| is_at(&scene.applications()["a"])).await;
+    let mut changed = fleet(&MEMBERS);
+    changed["metadata"]["annotations"] = json!({"baton.dev/supersede": "Finish"});
+    changed["spec"]["template"]["spec"]["destination"]["namespace"] = "elsewhere".into();
+    scene.apply(changed).await;
+    let newest = scene.commit(&names, "2");
+    scene
+        .until("what waits to be told", |scene| {
+            text(&scene.set("fleet"), "/status/rollout/message").contains("waits for the end of this run")
+        })
+        .await;
+    scene.rolled_out(&newest).await;
+    let mut known: std::collections::BTreeMap<String, Value> = Default::default();
+    let mut met: std::collections::BTreeSet<String> = Default::default();
+    for version in scene.versions_since(revision) {
+        let Some(now) = version.object else { continue };
+        let is_new = now["spec"]["destination"]["namespace"] == "elsewhere"
+            || now["operation"]["sync"]["revision"] == *newest;
+        assert!(!is_new || met.len() == 3, "{} goes on before the run has ended: {met:?}", version.name);
+        if is_at(&now) {
+            met.insert(version.name.clone());
+        }
+        known.insert(version.name, now);
+    }
+    assert!(known.values().all(|one| one["spec"]["destination"]["namespace"] == "elsewhere"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@
 //! not, they are asked again, three times at most; then the run waits, with a name, until one reports something else.
 
 use super::*;
+use crate::stamp::Stamp;
 
 /// How often Applications that disagree are asked.
 const ROUNDS: u8 = 3;

@@ -7,8 +7,8 @@ impl Machine {
     pub(super) fn begin(&self, wanted: &Wanted, version: u64, now: Timestamp) -> Change {
         let before = &self.head.run;
         let lives = self.apps.values().filter_map(|app| app.live.as_ref());
-        let stamps = lives.filter_map(|live| live.stamp.as_ref()).filter(|stamp| *stamp.set == *wanted.set);
-        let highest = stamps.map(|stamp| stamp.run).max().unwrap_or(0);
+        let stamps = lives.flat_map(Live::stamps).filter(|stamp| *stamp.set == *wanted.set);
+        let highest = stamps.map(|stamp| stamp.run).max().unwrap_or(0).max(self.highest_run);
         let known: BTreeMap<SourceKey, Resolution> = self
             .resolutions
             .iter()

@@ -30,6 +30,9 @@ pub(super) struct Case<'a> {
     /// Whether it is in a step at all.
     pub(super) ordered: bool,
     pub(super) self_heal: bool,
+    /// Whether the run is to be finished and the Application controller compares with a newer revision already: what it
+    /// says of differences is then of no use to this run.
+    pub(super) overtaken: bool,
     /// Whether a person said that it counts as done at this pin.
     pub(super) skipped: bool,
     /// Specification our own write came back with, if it was another; believed once.
@@ -272,6 +275,9 @@ impl Case<'_> {
             Some(last) => return self.succeeded(last),
             None => {}
         }
+        if self.overtaken {
+            return self.out_of_sight();
+        }
         let Some((reason, message)) = self.misfit() else {
             return Outcome::Done(match (own, self.row.intent) {
                 (Some(last), _) if !last.has_failed() => Done::Synced,
@@ -286,6 +292,16 @@ impl Case<'_> {
             }
             Reason::OutOfSyncAfterSync => self.out_of_sync(),
             _ => wait(reason, message),
+        }
+    }
+
+    /// Whether it is as its pin says cannot be seen any more: its operation will tell, or that of a person.
+    fn out_of_sight(&self) -> Outcome {
+        match self.misfit() {
+            None if self.held && self.pin.accepts(&self.live.deployed) => Outcome::Done(Done::Override),
+            Some((reason @ Reason::InvalidApplication, message)) => wait(reason, message),
+            Some((Reason::WaitingForRefresh, message)) => self.ask(Reason::WaitingForRefresh, message),
+            _ => self.out_of_sync(),
         }
     }
 
@@ -315,7 +331,7 @@ impl Case<'_> {
         let asked = self.row.intent.is_some_and(Intent::asks_for_comparison) && !self.is_newest(last);
         let later = asked || live.reconciled.zip(last.finished).is_some_and(|(began, ended)| began > ended);
         let Some((reason, message)) = self.misfit() else {
-            if self.unfit_at_success || later {
+            if (self.unfit_at_success && !self.overtaken) || later {
                 return Outcome::Done(Done::Synced);
             }
             // What fits may have been found before the operation ended.
@@ -378,7 +394,7 @@ impl Case<'_> {
                 "it was not compared with its present specification".to_owned(),
             ));
         }
-        if !self.pin.accepts(&live.reported) {
+        if !self.pin.accepts(&live.reported) && !self.overtaken {
             let reported =
                 live.reported.iter().map(|revision| short(revision)).collect::<Vec<_>>().join(", ");
             let wanted =
@@ -388,6 +404,7 @@ impl Case<'_> {
         }
         match live.sync {
             SyncCode::Synced => {}
+            SyncCode::OutOfSync if self.overtaken => {}
             SyncCode::OutOfSync => {
                 return Some((Reason::OutOfSyncAfterSync, "it differs from its manifests".to_owned()));
             }

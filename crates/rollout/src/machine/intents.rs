@@ -1,6 +1,7 @@
 //! What is to be written next: every write is an intent in the head first.
 
 use super::*;
+use crate::stamp::Stamp;
 
 impl Machine {
     /// Grants what people ask for.

@@ -69,6 +69,7 @@ impl Machine {
                     held: plan.is_some_and(|plan| plan.is_held()),
                     ordered: plan.is_some(),
                     self_heal: member.self_heal,
+                    overtaken: self.is_overtaken(wanted, member, live, pin),
                     skipped: wanted.control.skip.get(name) == Some(&row.pin),
                     adopted: app.adopted,
                     unfit_at_success: false,

@@ -4,6 +4,7 @@ use baton_api::rollout_status::{self as api, RolloutState, RolloutStatus, StepSt
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
+use crate::blocker::Blocker;
 
 /// Most blockers that are told one by one.
 const TOLD: usize = 10;
@@ -20,11 +21,15 @@ impl Machine {
         let run = &self.head.run;
         let blockers = self.blockers(now);
         let state = self.state();
-        let message = match (state.clone(), blockers.first()) {
+        let mut message = match (state.clone(), blockers.first()) {
             (RolloutState::Complete, _) => "every Application is done".to_owned(),
             (_, Some(first)) => format!("{}: {}", first.reason.as_str(), first.message),
             (_, None) => String::new(),
         };
+        if self.holds_back {
+            message.push_str(if message.is_empty() { "" } else { "; " });
+            message.push_str("what the ApplicationSet wants by now waits for the end of this run");
+        }
         let steps = match &self.wanted {
             Some(wanted) => self.step_statuses(wanted),
             None => Vec::new(),
@@ -47,6 +52,7 @@ impl Machine {
             floor_resource_version: run.floor.to_string(),
             started_at: run.started.map(Time),
             finished_at: run.finished.map(Time),
+            paused_at: self.paused_since.map(Time),
             restarts: i64::try_from(run.restarts).unwrap_or(i64::MAX),
             blockers: told(blockers),
             ..RolloutStatus::default()
@@ -124,8 +130,8 @@ impl Machine {
     fn awaits_next(&self) -> bool {
         let (run, Some(wanted)) = (&self.head.run, &self.wanted) else { return false };
         let differs = self.difference.is_some_and(|difference| difference.content || difference.revision);
-        let finishes = wanted.control.finish && run.finished.is_none() && !run.aborted;
-        run.seq > 0 && *run.set == *wanted.set && !self.is_outdated(wanted) && differs && !finishes
+        let is_ours = run.seq > 0 && *run.set == *wanted.set && !self.is_outdated(wanted);
+        is_ours && differs && !self.finishes(wanted)
     }
 
     /// What a newer run is for.
