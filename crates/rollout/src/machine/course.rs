@@ -1,5 +1,7 @@
 //! The course of a run: how it begins, who joins it, when steps open and close, and how it ends.
 
+use baton_api::application_status::{HealthCode, SyncCode};
+
 use super::*;
 
 impl Machine {
@@ -45,7 +47,8 @@ impl Machine {
         let before = self.head.row(app.id);
         let stamped =
             live.stamp.as_ref().filter(|stamp| *stamp.set == *wanted.set).map_or(0, |stamp| stamp.n);
-        let holds = before.is_some_and(|row| row.slot && row.done.is_none());
+        // Where no head knows it, as after one was lost, the operation that a run began tells.
+        let holds = before.map_or_else(|| is_left_unwell(live, &wanted.set), |row| row.slot);
         Row {
             n: before.map_or(0, |row| row.n).max(stamped),
             slot: holds,
@@ -186,4 +189,13 @@ impl Machine {
             run.restarts = 0;
         }
     }
+}
+
+/// Whether a rollout of the set synced it last, and it has not been well since. One that differs only since something
+/// newer came was.
+fn is_left_unwell(live: &Live, set: &str) -> bool {
+    let Some(last) = &live.last else { return false };
+    let differs = live.sync != SyncCode::Synced && live.reported == last.revisions;
+    let unwell = differs || live.health != HealthCode::Healthy || last.has_failed();
+    last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set) && unwell
 }
