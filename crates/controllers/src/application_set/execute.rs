@@ -46,6 +46,10 @@ pub(crate) enum ApplyError {
     Terminating(String),
     #[error("Application {0:?} changes faster than it can be written")]
     Moving(String),
+    #[error(
+        "Application {0:?} is not of this set and is not taken, since the set is no longer there to stay"
+    )]
+    Untaken(String),
 }
 
 /// What an Application is released from.
@@ -71,6 +75,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) rules: Rules,
     pub(crate) may_update: bool,
     pub(crate) objects: Objects,
+    pub(crate) sets: Objects,
     pub(crate) known: &'a Known,
     pub(crate) recorder: Option<&'a Recorder>,
     pub(crate) concurrency: usize,
@@ -86,6 +91,7 @@ enum Work<'a> {
     Patch {
         desired: &'a Desired,
         patch: Value,
+        takes: bool,
         uid: String,
         version: String,
     },
@@ -262,11 +268,11 @@ impl Executor<'_> {
                         settled.push((desired.name.clone(), (digest, desired.digest)))
                     }
                     Ok(Judged::LeftAlone) => {}
-                    Ok(Judged::Differs(patch)) => {
+                    Ok(Judged::Differs { patch, takes }) => {
                         let seen = Seen::of(&live);
                         let (uid, version) =
                             (seen.uid.to_owned(), seen.version.unwrap_or_default().to_owned());
-                        works.push(Work::Patch { desired, patch, uid, version });
+                        works.push(Work::Patch { desired, patch, takes, uid, version });
                     }
                     Err(error) => works.push(Work::Failed(desired, error)),
                 }
@@ -285,9 +291,9 @@ impl Executor<'_> {
             Work::Create(desired) => self.create(desired, render).await,
             Work::Update(desired) => self.update(desired, render).await,
             Work::Failed(_, error) => Err(error),
-            Work::Patch { desired, patch, uid, version } => {
+            Work::Patch { desired, patch, takes, uid, version } => {
                 let seen = Seen { uid: &uid, version: Some(&version) };
-                match self.patch(desired, patch, seen).await {
+                match self.patch(desired, (patch, takes), seen).await {
                     Err(ApplyError::Api(error)) if error.is_conflict() => self.update(desired, render).await,
                     other => other,
                 }
@@ -331,10 +337,12 @@ impl Executor<'_> {
             match self.judge(&live, desired, render)? {
                 Judged::Settled(digest) => return Ok(Some(digest)),
                 Judged::LeftAlone => return Ok(None),
-                Judged::Differs(patch) => match self.patch(desired, patch, Seen::of(&live)).await {
-                    Err(ApplyError::Api(error)) if error.is_conflict() => {}
-                    other => return other,
-                },
+                Judged::Differs { patch, takes } => {
+                    match self.patch(desired, (patch, takes), Seen::of(&live)).await {
+                        Err(ApplyError::Api(error)) if error.is_conflict() => {}
+                        other => return other,
+                    }
+                }
             }
         }
         Err(ApplyError::Moving(desired.name.to_string()))
@@ -343,9 +351,12 @@ impl Executor<'_> {
     async fn patch(
         &self,
         desired: &Desired,
-        patch: Value,
+        (patch, takes): (Value, bool),
         seen: Seen<'_>,
     ) -> Result<Option<Digest>, ApplyError> {
+        if takes && !self.may_take().await? {
+            return Err(ApplyError::Untaken(desired.name.to_string()));
+        }
         match self.objects.patch(&desired.name, patch, seen).await {
             Ok(answer) => {
                 self.note("updated", format!("updated Application {:?}", desired.name));
@@ -360,6 +371,16 @@ impl Executor<'_> {
         }
     }
 
+    /// Whether the set is there to stay. An Application that was let go as its set went must not be taken back by who has
+    /// not heard of that yet: the garbage collector would delete it. The write is bound to the version that was seen
+    /// without an owner, so that it is enough to ask after that.
+    async fn may_take(&self) -> Result<bool, ApiError> {
+        let set = self.sets.get(&self.set.name).await?;
+        Ok(set.is_some_and(|set| {
+            set["metadata"]["uid"] == *self.owner.uid && set["metadata"]["deletionTimestamp"].is_null()
+        }))
+    }
+
     /// Compares one live Application with what is wanted.
     fn judge(
         &self,
@@ -371,6 +392,8 @@ impl Executor<'_> {
         let digest = self.digest_of(&observed);
         let ours = observed.owner.as_deref() == Some(&*self.set.name);
         let deleting = observed.metadata.deletion_timestamp.is_some();
+        let owners = observed.metadata.owner_references.as_deref().unwrap_or_default();
+        let takes = !owners.iter().any(|owner| owner.uid == self.owner.uid);
         self.known.applications.lock().fold(observed);
         match (deleting, ours) {
             // Its going will be noticed, and it is created anew then.
@@ -381,7 +404,7 @@ impl Executor<'_> {
         }
         Ok(match compare::compare(live, &render(desired)?, &self.owner, &self.rules)? {
             None => Judged::Settled(digest),
-            Some(patch) => Judged::Differs(patch),
+            Some(patch) => Judged::Differs { patch, takes },
         })
     }
 
@@ -551,7 +574,11 @@ enum Judged {
     /// Nothing is to be done; this is its digest.
     Settled(Digest),
     LeftAlone,
-    Differs(Value),
+    /// This is to be written; it may make the set its owner.
+    Differs {
+        patch: Value,
+        takes: bool,
+    },
 }
 
 impl<'a> Work<'a> {

@@ -606,6 +606,7 @@ impl Reconciler {
             rules,
             may_update,
             objects: self.objects(key, "applications"),
+            sets: self.sets(key),
             known: &self.known,
             recorder: self.recorder.as_ref(),
             concurrency: settings.concurrent_application_updates,
