@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::repository::{BRANCH, Files, URL};
+use crate::repository::{BRANCHES, Files};
 
 /// Namespace of the set and its Applications.
 pub(crate) const NAMESPACE: &str = "argocd";
@@ -14,6 +14,9 @@ pub(crate) const SET: &str = "fleet";
 pub(crate) const TARGET_NAMESPACE: &str = "demo";
 /// Directories of the repository between which the template chooses.
 pub(crate) const VARIANTS: [&str; 2] = ["blue", "green"];
+
+/// Directory of what Applications have beside.
+pub(crate) const EXTRA: &str = "extra";
 
 /// The set as people want it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,13 @@ pub(crate) struct Fleet {
     pub(crate) finalizer: bool,
     pub(crate) automated: bool,
     pub(crate) paused: bool,
+    /// The last requests to end a run, and to try again.
+    pub(crate) abort: Option<String>,
+    pub(crate) retry: Option<String>,
+    /// What people say counts as done, at which pin.
+    pub(crate) skips: BTreeMap<String, String>,
+    /// Whether Applications follow several repositories and branches.
+    pub(crate) spread: bool,
     pub(crate) steps: Vec<Step>,
     pub(crate) deletion: Deletion,
 }
@@ -35,6 +45,16 @@ pub(crate) struct Element {
     /// Its label; the number of the step that holds it, where there is such a step.
     pub(crate) tier: usize,
     pub(crate) member: String,
+    pub(crate) home: Home,
+}
+
+/// What an Application follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// One branch.
+    Branch(usize),
+    /// Two repositories at once.
+    Both,
 }
 
 /// One step of a rollout.
@@ -75,19 +95,59 @@ pub(crate) struct Content {
 impl Fleet {
     /// The ApplicationSet.
     pub(crate) fn object(&self) -> Value {
-        let elements: Vec<Value> = self.elements.iter().map(|(name, element)| element.object(name)).collect();
         let mut metadata = json!({"name": SET, "namespace": NAMESPACE});
-        if self.paused {
-            metadata["annotations"] = json!({"baton.dev/paused": "true"});
+        let mut annotations = serde_json::Map::new();
+        let skips: Vec<String> = self.skips.iter().map(|(app, pin)| format!("{app}={pin}")).collect();
+        let asked = [
+            ("baton.dev/paused", self.paused.then(|| "true".to_owned())),
+            ("baton.dev/abort", self.abort.clone()),
+            ("baton.dev/retry", self.retry.clone()),
+            ("baton.dev/skip", (!skips.is_empty()).then(|| skips.join(","))),
+        ];
+        for (name, value) in asked {
+            annotations.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
+        if !annotations.is_empty() {
+            metadata["annotations"] = annotations.into();
         }
         json!({
             "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": metadata,
             "spec": {
-                "generators": [{"list": {"elements": elements}}],
+                "generators": self.generators(),
                 "strategy": self.strategy(),
                 "template": self.template(),
             },
         })
+    }
+
+    fn generators(&self) -> Value {
+        let list = |is_listed: &dyn Fn(Home) -> bool| -> Vec<Value> {
+            let listed = self.elements.iter().filter(|(_, element)| is_listed(element.home));
+            listed.map(|(name, element)| element.object(name)).collect()
+        };
+        if !self.spread {
+            return json!([{"list": {"elements": list(&|_| true)}}]);
+        }
+        let own = self.source("{{repo}}", "{{branch}}");
+        let beside = json!({
+            "repoURL": BRANCHES[2].url, "targetRevision": BRANCHES[2].name, "path": format!("{EXTRA}/{{{{name}}}}"),
+        });
+        let both = [self.source(BRANCHES[0].url, BRANCHES[0].name), beside];
+        json!([
+            {"list": {
+                "elements": list(&|home| home != Home::Both),
+                "template": {"metadata": {}, "spec": {"source": own}},
+            }},
+            {"list": {
+                "elements": list(&|home| home == Home::Both),
+                "template": {"metadata": {}, "spec": {"sources": both}},
+            }},
+        ])
+    }
+
+    fn source(&self, url: &str, branch: &str) -> Value {
+        let path = format!("{}/{{{{name}}}}", VARIANTS[self.variant]);
+        json!({"repoURL": url, "targetRevision": branch, "path": path})
     }
 
     fn template(&self) -> Value {
@@ -100,18 +160,18 @@ impl Fleet {
         if self.automated {
             policy["automated"] = json!({"prune": true, "selfHeal": true});
         }
-        json!({
+        let mut template = json!({
             "metadata": metadata,
             "spec": {
                 "project": "default",
-                "source": {
-                    "repoURL": URL, "targetRevision": BRANCH,
-                    "path": format!("{}/{{{{name}}}}", VARIANTS[self.variant]),
-                },
                 "destination": {"server": "{{server}}", "namespace": TARGET_NAMESPACE},
                 "syncPolicy": policy,
             },
-        })
+        });
+        if !self.spread {
+            template["spec"]["source"] = self.source(BRANCHES[0].url, BRANCHES[0].name);
+        }
+        template
     }
 
     fn strategy(&self) -> Value {
@@ -143,7 +203,12 @@ fn match_tier(tier: usize) -> Value {
 
 impl Element {
     fn object(&self, name: &str) -> Value {
-        json!({"name": name, "tier": format!("t{}", self.tier), "server": server(&self.member)})
+        let mut object =
+            json!({"name": name, "tier": format!("t{}", self.tier), "server": server(&self.member)});
+        if let Home::Branch(branch) = self.home {
+            (object["repo"], object["branch"]) = (BRANCHES[branch].url.into(), BRANCHES[branch].name.into());
+        }
+        object
     }
 }
 
@@ -157,13 +222,23 @@ pub(crate) fn files(contents: &BTreeMap<String, Content>) -> Files {
     let file = |variant: &&str, (name, content): (&String, &Content)| {
         (format!("{variant}/{name}/all.yaml"), content.manifests(name, variant))
     };
-    VARIANTS.iter().flat_map(|variant| contents.iter().map(move |item| file(variant, item))).collect()
+    let beside =
+        |(name, content): (&String, &Content)| (format!("{EXTRA}/{name}/all.yaml"), content.beside(name));
+    let own = VARIANTS.iter().flat_map(|variant| contents.iter().map(move |item| file(variant, item)));
+    own.chain(contents.iter().map(beside)).collect()
 }
 
 impl Content {
     /// What a member shows once it has this content of a variant.
     pub(crate) fn shown(&self, variant: &str) -> String {
         format!("{variant}-{}", self.version)
+    }
+
+    fn beside(&self, name: &str) -> String {
+        let shown = self.shown(EXTRA);
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}-{EXTRA}}}\ndata: {{shown: {shown}}}\n"
+        )
     }
 
     fn manifests(&self, name: &str, variant: &str) -> String {

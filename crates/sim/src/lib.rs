@@ -3,15 +3,19 @@
 //! Everything that happens in a world is drawn from its seed, so that a seed that fails can be run again. See
 //! [`run::seed`].
 
+mod action;
 pub mod checker;
 pub mod dice;
 mod fleet;
+#[cfg(test)]
+mod found;
 mod journal;
 mod people;
 mod repository;
 pub mod run;
 mod scenario;
 mod sequencer;
+pub mod tally;
 mod timeline;
 mod wire;
 mod world;

@@ -1,31 +1,48 @@
-//! What people do to a world, and what befalls its members.
+//! What people do to a world, and what befalls its members, git and the head of the rollout.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apiserver::Cluster;
+use baton_rollout::head::Head;
+use baton_rollout::pin::Fingerprint;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::fleet::{Element, Fleet, NAMESPACE, SET, TARGET_NAMESPACE};
-use crate::repository::BRANCH;
-use crate::scenario::Action;
+use crate::action::{Action, Edit, Operation};
+use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
+use crate::repository::BRANCHES;
 use crate::world::World;
 
 /// Who writes for people.
 pub(crate) const PERSON: &str = "person";
+/// What drifted shows.
+const DRIFTED: &str = "drifted";
+/// The object that holds the head of the rollout.
+const HEAD: &str = "fleet.baton-rollout";
+const STAMP: &str = "baton.dev/pin";
 
 /// People with a fleet in mind.
 pub(crate) struct People<'w> {
     world: &'w World,
     pub(crate) fleet: Fleet,
-    /// The commit that was pushed last.
-    pub(crate) pushed: usize,
-    pub(crate) deleted: bool,
+    /// By branch, the commit that was pushed last.
+    pushed: [usize; BRANCHES.len()],
+    /// Every push: when, to which branch, which commit.
+    pub(crate) pushes: Vec<(Timestamp, usize, usize)>,
+    deleted: bool,
+    /// How often they did what.
+    pub(crate) tally: BTreeMap<String, u64>,
+    nonce: u64,
 }
 
 impl<'w> People<'w> {
     pub(crate) fn new(world: &'w World, fleet: Fleet) -> People<'w> {
-        People { world, fleet, pushed: 0, deleted: false }
+        let pushes = (0..BRANCHES.len()).map(|branch| (Timestamp::MIN, branch, 0)).collect();
+        let pushed = [0; BRANCHES.len()];
+        People { world, fleet, pushed, pushes, deleted: false, tally: BTreeMap::new(), nonce: 0 }
     }
 
     /// Applies the set as it is wanted now.
@@ -36,86 +53,214 @@ impl<'w> People<'w> {
         }
     }
 
+    /// Does something, and notes it where there was something to do.
     pub(crate) async fn act(&mut self, action: &Action) {
+        let acted = self.attempt(action).await;
+        match action.fault() {
+            _ if !acted => {}
+            Some(fault) => self.world.air.count(fault),
+            None => *self.tally.entry(action.word()).or_default() += 1,
+        }
+    }
+
+    async fn attempt(&mut self, action: &Action) -> bool {
         match action {
-            Action::Push { noticed } => {
-                self.pushed += 1;
-                self.world.repository.push(self.pushed).expect("a repository that can be written");
-                for app in noticed {
-                    self.refresh(app).await;
-                }
-                return;
-            }
+            Action::Push { branch, noticed } => return self.push(*branch, noticed).await,
             Action::Variant => self.fleet.variant = 1 - self.fleet.variant,
             Action::Option => self.fleet.option = !self.fleet.option,
-            Action::Relabel { app, tier } => {
-                if let Some(element) = self.fleet.elements.get_mut(app) {
-                    element.tier = *tier;
-                }
-            }
+            Action::Relabel { app, tier } => match self.fleet.elements.get_mut(app) {
+                Some(element) => element.tier = *tier,
+                None => return false,
+            },
             Action::Join { app, tier } => {
                 let member = self.world.members.keys().next().copied().unwrap_or_default().to_owned();
-                self.fleet.elements.insert(app.clone(), Element { tier: *tier, member });
+                let element = Element { tier: *tier, member, home: Home::Branch(0) };
+                self.fleet.elements.insert(app.clone(), element);
             }
             Action::Leave { app } => drop(self.fleet.elements.remove(app)),
             Action::Pause => self.fleet.paused = true,
             Action::Resume => self.fleet.paused = false,
+            Action::Abort => self.fleet.abort = Some(self.nonce()),
+            Action::Retry { app } => {
+                let nonce = self.nonce();
+                self.fleet.retry = Some(app.as_ref().map_or(nonce.clone(), |app| format!("{nonce}/{app}")));
+            }
+            Action::Skip { app } => match self.pin(app) {
+                Some(pin) => drop(self.fleet.skips.insert(app.clone(), pin)),
+                None => return false,
+            },
             Action::Strategy { steps } => self.fleet.steps.clone_from(steps),
             Action::DeletionOrder(order) => self.fleet.deletion = order.clone(),
             Action::Flap { app } => return self.flap(app).await,
+            Action::Drift { app, deletes } => return self.drift(app, *deletes).await,
+            Action::EditSpec { app, path } => return self.edit_spec(app, *path).await,
+            Action::EditLabel { app, tier } => {
+                let labels = json!({"tier": format!("t{tier}")});
+                return self.patch(app, &json!({"metadata": {"labels": labels}})).await;
+            }
+            Action::EditStamp { app, how } => return self.edit_stamp(app, *how).await,
+            Action::Operate { app, how, over } => return self.operate(app, *how, *over).await,
             Action::SyncByHand => return self.sync_by_hand().await,
             Action::Approve => return self.approve().await,
-            Action::DeleteSet { cascade } => {
-                self.deleted = true;
-                let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applicationsets/{SET}");
-                let options =
-                    json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": cascade});
-                request(&self.world.control, Method::DELETE, &path, &options).await;
-                return;
+            Action::DeleteSet { cascade } => return self.delete_set(cascade).await,
+            Action::MemberAway { member, time } => {
+                let (air, member, time) = (self.world.air.clone(), *member, *time);
+                air.set_away(member, true);
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    air.set_away(member, false);
+                });
+                return true;
             }
+            Action::GitAway { branch, time } => {
+                let (repositories, url, time) =
+                    (self.world.repositories.clone(), BRANCHES[*branch].url, *time);
+                let went = repositories.set_away(url, true);
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    repositories.set_away(url, false);
+                });
+                return went;
+            }
+            Action::Head(how) => return self.spoil_head(*how).await,
         }
         self.apply().await;
+        !self.deleted
     }
 
-    async fn refresh(&self, app: &str) {
-        let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
-        self.patch(app, &patch).await;
+    fn nonce(&mut self) -> String {
+        self.nonce += 1;
+        format!("n{}", self.nonce)
     }
 
-    async fn flap(&self, app: &str) {
+    async fn push(&mut self, branch: usize, noticed: &[String]) -> bool {
+        self.pushed[branch] += 1;
+        let pushed = self.world.repositories.push(branch, self.pushed[branch]);
+        pushed.expect("a repository that can be written");
+        self.pushes.push((self.world.control.now(), branch, self.pushed[branch]));
+        for app in noticed {
+            let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
+            self.patch(app, &patch).await;
+        }
+        true
+    }
+
+    /// What the run asks of an Application, as its head records it.
+    fn pin(&self, app: &str) -> Option<String> {
+        let uid = self.application(app)?["metadata"]["uid"].as_str()?.to_owned();
+        let map = World::objects(&self.world.control, "configmaps").remove(HEAD)?;
+        let texts = map["data"].as_object()?.iter();
+        let texts = texts.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect();
+        let head = Head::read(&texts).ok()?;
+        Some(head.row(Fingerprint::of([uid]))?.pin.to_string())
+    }
+
+    async fn flap(&self, app: &str) -> bool {
+        let mut any = false;
         for cluster in self.world.members.values() {
             for pod in World::objects(cluster, "pods").keys().filter(|pod| is_of(pod, app)) {
                 let path = format!("/api/v1/namespaces/{TARGET_NAMESPACE}/pods/{pod}");
-                request(cluster, Method::DELETE, &path, &Value::Null).await;
+                any |= request(cluster, Method::DELETE, &path, &Value::Null).await.is_success();
             }
         }
+        any
     }
 
-    /// Syncs what differs and nobody syncs.
-    pub(crate) async fn sync_by_hand(&self) {
-        let held: Vec<String> = self
+    async fn drift(&self, app: &str, deletes: bool) -> bool {
+        let Some(element) = self.fleet.elements.get(app) else { return false };
+        let Some(cluster) = self.world.members.get(element.member.as_str()) else { return false };
+        let path = format!("/api/v1/namespaces/{TARGET_NAMESPACE}/configmaps/{app}?fieldManager={PERSON}");
+        let change = json!({"data": {"shown": DRIFTED}});
+        let answer = match deletes {
+            true => request(cluster, Method::DELETE, &path, &Value::Null).await,
+            false => request(cluster, Method::PATCH, &path, &change).await,
+        };
+        answer.is_success()
+    }
+
+    async fn edit_spec(&self, app: &str, path: bool) -> bool {
+        let Some(live) = self.application(app) else { return false };
+        let spec = match path && live["spec"]["source"].is_object() {
+            true => json!({"source": {"path": format!("{}/{app}", VARIANTS[1 - self.fleet.variant])}}),
+            false => json!({"syncPolicy": {"syncOptions": ["Edited=true"]}}),
+        };
+        self.patch(app, &json!({"spec": spec})).await
+    }
+
+    async fn edit_stamp(&self, app: &str, how: Edit) -> bool {
+        let Some(live) = self.application(app) else { return false };
+        let Some(stamp) = live["metadata"]["annotations"][STAMP].as_str() else { return false };
+        let parts: Vec<&str> = stamp.split('/').collect();
+        let edited = match (how, parts.as_slice()) {
+            (Edit::Delete, _) => Value::Null,
+            (Edit::Reset, [set, _, _, pin]) => format!("{set}/1/1/{pin}").into(),
+            _ => "nonsense".into(),
+        };
+        self.patch(app, &json!({"metadata": {"annotations": {STAMP: edited}}})).await
+    }
+
+    async fn operate(&self, app: &str, how: Operation, over: bool) -> bool {
+        let Some(live) = self.application(app) else { return false };
+        if !live["operation"].is_null() && !over {
+            return false;
+        }
+        let mut sync = json!({"prune": true});
+        match (how, self.fleet.elements.get(app).map(|element| element.home)) {
+            (Operation::Earlier, Some(Home::Branch(branch))) => {
+                sync["revision"] =
+                    self.world.repositories.commits(branch)[self.pushed[branch] / 2].clone().into();
+            }
+            (Operation::Partial, _) => {
+                sync["resources"] = json!([{"group": "", "kind": "ConfigMap", "name": app}]);
+            }
+            _ => {}
+        }
+        self.order(app, &sync).await
+    }
+
+    async fn order(&self, app: &str, sync: &Value) -> bool {
+        let mut whole = json!({"revision": null, "revisions": null, "resources": null, "syncOptions": null});
+        for (key, value) in sync.as_object().into_iter().flatten() {
+            whole[key] = value.clone();
+        }
+        let by = json!({"username": "someone", "automated": null});
+        let operation = json!({"sync": whole, "initiatedBy": by, "info": null, "retry": null});
+        self.patch(app, &json!({"operation": operation})).await
+    }
+
+    /// Syncs what differs in steps that are left to people.
+    pub(crate) async fn sync_by_hand(&self) -> bool {
+        let held: BTreeSet<String> = self
             .fleet
             .steps
             .iter()
             .filter(|step| step.max_update == Some(json!(0)))
             .map(|step| format!("t{}", step.tier))
             .collect();
+        self.sync_those(|_, app| {
+            app.pointer("/metadata/labels/tier")
+                .and_then(Value::as_str)
+                .is_some_and(|tier| held.contains(tier))
+        })
+        .await
+    }
+
+    /// Syncs what differs and is meant.
+    async fn sync_those(&self, is_meant: impl Fn(&str, &Value) -> bool) -> bool {
+        let mut any = false;
         for (name, app) in World::objects(&self.world.control, "applications.argoproj.io") {
-            let tier = app.pointer("/metadata/labels/tier").and_then(Value::as_str).unwrap_or_default();
             let differs = app.pointer("/status/sync/status").and_then(Value::as_str) == Some("OutOfSync");
-            let busy = app.get("operation").is_some_and(|operation| !operation.is_null());
-            if differs && !busy && held.iter().any(|held| held == tier) {
-                self.world.air.count("sync by hand");
-                let sync = json!({"revision": BRANCH, "prune": true});
-                let operation = json!({"operation": {"sync": sync, "initiatedBy": {"username": "someone"}}});
-                self.patch(&name, &operation).await;
+            if differs && app["operation"].is_null() && is_meant(&name, &app) {
+                any |= self.order(&name, &json!({"prune": true})).await;
             }
         }
+        any
     }
 
     /// Approves every deletion of the Applications that wait for it.
-    pub(crate) async fn approve(&self) {
+    pub(crate) async fn approve(&self) -> bool {
         let now = self.world.control.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut any = false;
         for (name, app) in World::objects(&self.world.control, "applications.argoproj.io") {
             let state = &app["status"]["operationState"];
             let runs = matches!(state["phase"].as_str(), Some("Running" | "Terminating"));
@@ -126,16 +271,68 @@ impl<'w> People<'w> {
             if waits {
                 let patch =
                     json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": now}}});
-                self.patch(&name, &patch).await;
+                any |= self.patch(&name, &patch).await;
             }
+        }
+        any
+    }
+
+    /// Does what the rollout says it waits for people to do. `round` counts how often it came to rest before.
+    pub(crate) async fn help(&mut self, round: usize) {
+        self.act(&Action::Approve).await;
+        self.act(&Action::SyncByHand).await;
+        let named = self.named();
+        let says = |reason: &str| named.iter().any(|(name, _)| name == reason);
+        let failed = says("SyncFailed") || says("OutOfSyncAfterSync") || says("TooManyFailures");
+        if round < 2 && failed {
+            self.act(&Action::Retry { app: None }).await;
+            return;
+        }
+        // What drifted and is not healed, or was synced by somebody to something else, stays so until somebody syncs it.
+        if round < 6 && says("Regressed") {
+            let meant: BTreeSet<String> =
+                named.into_iter().filter(|(name, _)| name == "Regressed").map(|(_, object)| object).collect();
+            self.sync_those(|name, _| meant.contains(name)).await;
         }
     }
 
-    async fn patch(&self, app: &str, patch: &Value) {
+    /// What the set says it waits for: reasons and objects.
+    fn named(&self) -> Vec<(String, String)> {
+        let mut sets = World::objects(&self.world.control, "applicationsets.argoproj.io");
+        let Some(set) = sets.remove(SET) else { return Vec::new() };
+        let blockers = set.pointer("/status/rollout/blockers").and_then(Value::as_array).cloned();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let pair = |blocker: &Value| (text(&blocker["reason"]), text(&blocker["object"]));
+        blockers.iter().flatten().map(pair).collect()
+    }
+
+    async fn delete_set(&mut self, cascade: &str) -> bool {
+        self.deleted = true;
+        let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applicationsets/{SET}");
+        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": cascade});
+        request(&self.world.control, Method::DELETE, &path, &options).await.is_success()
+    }
+
+    async fn spoil_head(&self, how: Edit) -> bool {
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{HEAD}?fieldManager={PERSON}");
+        let control = &self.world.control;
+        let patch = match how {
+            Edit::Delete => return request(control, Method::DELETE, &path, &Value::Null).await.is_success(),
+            Edit::Reset => json!({"data": null}),
+            Edit::Garble => json!({"data": {"run": "nonsense"}}),
+        };
+        request(control, Method::PATCH, &path, &patch).await.is_success()
+    }
+
+    fn application(&self, app: &str) -> Option<Value> {
+        World::objects(&self.world.control, "applications.argoproj.io").remove(app)
+    }
+
+    async fn patch(&self, app: &str, patch: &Value) -> bool {
         let path = format!(
             "/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications/{app}?fieldManager={PERSON}"
         );
-        request(&self.world.control, Method::PATCH, &path, patch).await;
+        request(&self.world.control, Method::PATCH, &path, patch).await.is_success()
     }
 }
 

@@ -1,61 +1,107 @@
-//! The git repository of a world: every commit is made ahead, and a push moves the branch.
+//! The git repositories of a world: every commit is made ahead, and a push moves a branch.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// URL under which the world knows it.
-pub(crate) const URL: &str = "https://git.example.com/fleet.git";
-/// Its branch.
-pub(crate) const BRANCH: &str = "main";
+/// A branch that Applications follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Branch {
+    /// URL of its repository.
+    pub(crate) url: &'static str,
+    /// Its name there.
+    pub(crate) name: &'static str,
+}
+
+/// Every branch there is. The first is the one that most follow.
+pub(crate) const BRANCHES: [Branch; 3] = [
+    Branch { url: "https://git.example.com/fleet.git", name: "main" },
+    Branch { url: "https://git.example.com/fleet.git", name: "release" },
+    Branch { url: "https://git.example.com/extra.git", name: "main" },
+];
 
 /// One commit: every file with its text.
 pub(crate) type Files = Vec<(String, String)>;
 
-/// A repository on disk.
-pub(crate) struct Repository {
+/// All repositories, on disk.
+pub(crate) struct Repositories {
     directory: TempDir,
-    commits: Vec<String>,
+    /// By branch, in order.
+    commits: Vec<Vec<String>>,
 }
 
-impl Repository {
-    /// A repository in which the first of these commits was pushed.
-    pub(crate) fn new(commits: &[Files]) -> std::io::Result<Repository> {
+impl Repositories {
+    /// Repositories in which the first of each branch's commits was pushed.
+    pub(crate) fn new(branches: &[Vec<Files>]) -> std::io::Result<Repositories> {
         let directory = tempfile::tempdir()?;
-        let root = directory.path();
-        for sub in ["objects/pack", "refs/heads", "refs/tags"] {
-            std::fs::create_dir_all(root.join(sub))?;
+        let mut commits = Vec::new();
+        let mut repositories = Repositories { directory, commits: Vec::new() };
+        for (branch, made) in BRANCHES.iter().zip(branches) {
+            let root = repositories.path(branch.url);
+            if !root.exists() {
+                for sub in ["objects/pack", "refs/heads", "refs/tags"] {
+                    std::fs::create_dir_all(root.join(sub))?;
+                }
+                std::fs::write(root.join("HEAD"), "ref: refs/heads/main\n")?;
+                let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+                std::fs::write(root.join("config"), config)?;
+            }
+            commits.push(import(&root, branch.name, made)?);
         }
-        std::fs::write(root.join("HEAD"), format!("ref: refs/heads/{BRANCH}\n"))?;
-        std::fs::write(root.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")?;
-        let commits = import(root, commits)?;
-        let repository = Repository { directory, commits };
-        repository.push(0)?;
-        Ok(repository)
+        repositories.commits = commits;
+        for branch in 0..repositories.commits.len() {
+            repositories.push(branch, 0)?;
+        }
+        Ok(repositories)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
+    /// Where the repository of a URL is.
+    pub(crate) fn path(&self, url: &str) -> PathBuf {
+        self.directory.path().join(url.rsplit('/').next().unwrap_or_default())
     }
 
-    /// Ids of all commits, pushed or not.
-    pub(crate) fn commits(&self) -> &[String] {
-        &self.commits
+    /// Where controllers may keep what they fetched.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.directory.path().join("cache")
     }
 
-    /// Moves the branch to a commit.
-    pub(crate) fn push(&self, commit: usize) -> std::io::Result<()> {
-        let reference = self.path().join("refs/heads").join(BRANCH);
+    /// Ids of all commits of a branch, pushed or not.
+    pub(crate) fn commits(&self, branch: usize) -> &[String] {
+        self.commits.get(branch).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Moves a branch to a commit.
+    pub(crate) fn push(&self, branch: usize, commit: usize) -> std::io::Result<()> {
+        let Branch { url, name } = BRANCHES[branch];
+        let mut root = self.path(url);
+        if !root.exists() {
+            root = away(&root);
+        }
+        let reference = root.join("refs/heads").join(name);
         let next = reference.with_extension("lock");
-        std::fs::write(&next, format!("{}\n", self.commits[commit]))?;
+        std::fs::write(&next, format!("{}\n", self.commits[branch][commit]))?;
         std::fs::rename(next, reference)
     }
+
+    /// Takes a repository away, or brings it back. Tells whether that changed anything.
+    pub(crate) fn set_away(&self, url: &str, is_away: bool) -> bool {
+        let root = self.path(url);
+        let away = away(&root);
+        match is_away {
+            true => std::fs::rename(root, away).is_ok(),
+            false => std::fs::rename(away, root).is_ok(),
+        }
+    }
 }
 
-fn import(root: &Path, commits: &[Files]) -> std::io::Result<Vec<String>> {
+fn away(root: &Path) -> PathBuf {
+    root.with_extension("away")
+}
+
+fn import(root: &Path, branch: &str, commits: &[Files]) -> std::io::Result<Vec<String>> {
     let mut child = Command::new("git")
         .args(["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", "--date-format=raw"])
         .current_dir(root)
@@ -64,7 +110,7 @@ fn import(root: &Path, commits: &[Files]) -> std::io::Result<Vec<String>> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let input = stream(commits);
+    let input = stream(branch, commits);
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input.as_bytes())?;
     }
@@ -77,14 +123,14 @@ fn import(root: &Path, commits: &[Files]) -> std::io::Result<Vec<String>> {
 }
 
 /// The commits as `git fast-import` reads them; it tells each one's id.
-fn stream(commits: &[Files]) -> String {
+fn stream(branch: &str, commits: &[Files]) -> String {
     let mut text = String::new();
     for (number, files) in commits.iter().enumerate() {
         let time = 1_760_000_000 + number;
         let mark = number + 1;
         let _ = write!(
             text,
-            "commit refs/made/all\nmark :{mark}\ncommitter Sim <sim@example.com> {time} +0000\ndata 6\nchange\n"
+            "commit refs/made/{branch}\nmark :{mark}\ncommitter Sim <sim@example.com> {time} +0000\ndata 6\nchange\n"
         );
         if number > 0 {
             let _ = writeln!(text, "from :{number}");
@@ -105,19 +151,23 @@ mod tests {
     #[test]
     fn commits_are_made_ahead_and_pushed_one_by_one() {
         let file = |text: &str| vec![("app/file.yaml".to_owned(), text.to_owned())];
-        let repository = Repository::new(&[file("one"), file("two")]).expect("a repository");
-        let shown = || {
+        let made = [vec![file("one"), file("two")], vec![file("other")]];
+        let repositories = Repositories::new(&made).expect("repositories");
+        let root = repositories.path(BRANCHES[0].url);
+        let shown = |branch: &str| {
             let output = Command::new("git")
-                .args(["show", "main:app/file.yaml"])
-                .current_dir(repository.path())
+                .args(["show", &format!("{branch}:app/file.yaml")])
+                .current_dir(&root)
                 .output()
                 .expect("git runs");
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
-        assert_eq!(shown(), "one");
-        repository.push(1).expect("a push");
-        assert_eq!(shown(), "two");
-        let again = Repository::new(&[file("one"), file("two")]).expect("a repository");
-        assert_eq!(again.commits(), repository.commits(), "ids depend on nothing but the content");
+        assert_eq!((shown("main"), shown("release")), ("one".to_owned(), "other".to_owned()));
+        assert!(repositories.set_away(BRANCHES[0].url, true) && !root.exists());
+        repositories.push(0, 1).expect("a push");
+        assert!(repositories.set_away(BRANCHES[0].url, false));
+        assert_eq!((shown("main"), shown("release")), ("two".to_owned(), "other".to_owned()));
+        let again = Repositories::new(&made).expect("repositories");
+        assert_eq!(again.commits(0), repositories.commits(0), "ids depend on nothing but the content");
     }
 }

@@ -5,18 +5,22 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::checker::{self, Case, Entry, Git, Violation};
-use crate::fleet::{Mood, SET, VARIANTS, server};
+use crate::checker::{self, Case, Entry, Git, Shown, Violation};
+use crate::fleet::{EXTRA, Mood, SET, VARIANTS, server};
 use crate::people::People;
-use crate::scenario::{Action, Scenario};
-use crate::timeline;
+use crate::repository::BRANCHES;
+use crate::scenario::Scenario;
 use crate::world::World;
+use crate::{tally, timeline};
 
 /// How late a controller may know of a change: the latest watch, the longest crash, and the time to start anew.
 const SLACK: SignedDuration = SignedDuration::from_secs(45);
+/// How much later where watches are cut and begun anew.
+const CUTS: SignedDuration = SignedDuration::from_secs(15);
+/// How much later where answers are waited for until time is up, twice in a row.
+const SILENCE: SignedDuration = SignedDuration::from_secs(75);
 /// How long nothing may have been written before a world counts as at rest.
 const REST: Duration = Duration::from_secs(100);
 /// How long a world may take to come to rest.
@@ -44,9 +48,14 @@ pub struct Report {
 /// # Panics
 /// If the machine gives no threads, no temporary directory or no git.
 pub fn seed(seed: u64, story: bool) -> Report {
+    world(Scenario::new(seed), story)
+}
+
+/// Runs the world of a scenario.
+pub(crate) fn world(scenario: Scenario, story: bool) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
-    let report = runtime.block_on(run(Scenario::new(seed), story));
+    let report = runtime.block_on(run(scenario, story));
     runtime.shutdown_background();
     report
 }
@@ -68,7 +77,7 @@ async fn run(scenario: Scenario, story: bool) -> Report {
     tokio::time::sleep(Duration::from_secs(30)).await;
     notes.push((world.control.now(), "faults stop".to_owned()));
     world.air.calm();
-    let rested = to_rest(&world, &people).await;
+    let rested = to_rest(&world, &mut people).await;
     let since = world.control.now();
     if rested {
         tokio::time::sleep(QUIET).await;
@@ -78,13 +87,13 @@ async fn run(scenario: Scenario, story: bool) -> Report {
         false => checker::is_quiet(world.journal.last_write(), Timestamp::MIN),
     };
     let entries = world.journal.entries().await;
-    let git = git(&scenario, &world, people.pushed);
+    let git = git(&scenario, &world, &people);
     let case = Case {
         entries: &entries,
         git: &git,
         members: scenario.members.iter().map(|name| (server(name), (*name).to_owned())).collect(),
         set: SET,
-        slack: SLACK,
+        slack: slack(&scenario),
         ended: rested,
     };
     let mut violations = checker::violations(&case);
@@ -95,8 +104,15 @@ async fn run(scenario: Scenario, story: bool) -> Report {
         true => timeline::tell(&entries, &notes),
         false => Vec::new(),
     };
-    let counts = counts(&scenario, &world, &entries);
+    let counts = counts(&people, &world, &entries);
     Report { seed: scenario.seed, violations, counts, timeline, fingerprint: fingerprint(&entries) }
+}
+
+fn slack(scenario: &Scenario) -> SignedDuration {
+    let weather = &scenario.weather;
+    let cuts = if weather.cut.is_some() { CUTS } else { SignedDuration::ZERO };
+    let silence = if weather.is_silent() { SILENCE } else { SignedDuration::ZERO };
+    SLACK + cuts + silence
 }
 
 /// Waits until nothing was written for a while; false where it never is.
@@ -114,14 +130,13 @@ async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
 }
 
 /// Waits for rest; people do what waits for them meanwhile.
-async fn to_rest(world: &World, people: &People<'_>) -> bool {
-    for _ in 0..20 {
+async fn to_rest(world: &World, people: &mut People<'_>) -> bool {
+    for round in 0..20 {
         if !rest(world, REST, PATIENCE).await {
             return false;
         }
         let revision = world.control.store().revision();
-        people.approve().await;
-        people.sync_by_hand().await;
+        people.help(round).await;
         if world.control.store().revision() == revision {
             return true;
         }
@@ -130,41 +145,39 @@ async fn to_rest(world: &World, people: &People<'_>) -> bool {
     false
 }
 
-fn git(scenario: &Scenario, world: &World, pushed: usize) -> Git {
+fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
     let mut git = Git::default();
-    for (commit, contents) in world.repository.commits().iter().zip(&scenario.commits) {
-        for (name, content) in contents {
-            for variant in VARIANTS {
-                let directory = format!("{variant}/{name}");
-                if matches!(content.mood, Mood::Stuck | Mood::Failing) {
-                    git.broken.insert((commit.clone(), directory.clone()));
+    for (branch, commits) in scenario.commits.iter().enumerate() {
+        for (commit, contents) in world.repositories.commits(branch).iter().zip(commits) {
+            let files = git.contents.entry(commit.clone()).or_default();
+            for (name, content) in contents {
+                for variant in VARIANTS {
+                    let directory = format!("{variant}/{name}");
+                    if matches!(content.mood, Mood::Stuck | Mood::Failing) {
+                        git.broken.insert((commit.clone(), directory.clone()));
+                    }
+                    let text = content.shown(variant);
+                    files.insert(directory, Shown { object: name.clone(), text, workload: true });
                 }
-                let files = git.contents.entry(commit.clone()).or_default();
-                files.insert(directory, content.shown(variant));
+                let (object, text) = (format!("{name}-{EXTRA}"), content.shown(EXTRA));
+                files.insert(format!("{EXTRA}/{name}"), Shown { object, text, workload: false });
             }
         }
     }
-    git.head.clone_from(&world.repository.commits()[pushed]);
+    for (at, branch, commit) in &people.pushes {
+        let to = BRANCHES[*branch];
+        let Some(commit) = world.repositories.commits(*branch).get(*commit) else { continue };
+        git.pushes.push((*at, (to.url.to_owned(), to.name.to_owned()), commit.clone()));
+    }
     git
 }
 
-fn counts(scenario: &Scenario, world: &World, entries: &[Entry]) -> BTreeMap<String, u64> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let mut add = |what: String, number: u64| *counts.entry(what).or_default() += number;
-    world.air.tally().into_iter().for_each(|(what, number)| add(format!("fault: {what}"), number));
-    for (_, action) in &scenario.actions {
-        let word = format!("{action:?}");
-        add(format!("action: {}", word.split([' ', '(']).next().unwrap_or_default()), 1);
-        add("commits".to_owned(), u64::from(matches!(action, Action::Push { .. })));
-    }
-    add("starts".to_owned(), checker::starts(entries).len() as u64);
-    add("writes".to_owned(), entries.len() as u64);
-    for entry in entries.iter().filter(|entry| &*entry.resource == "applicationsets.argoproj.io") {
-        let blockers = entry.object.pointer("/status/rollout/blockers").and_then(Value::as_array);
-        for blocker in blockers.into_iter().flatten() {
-            add(format!("blocker: {}", blocker["reason"].as_str().unwrap_or_default()), 1);
-        }
-    }
+fn counts(people: &People<'_>, world: &World, entries: &[Entry]) -> BTreeMap<String, u64> {
+    let mut counts = tally::happened(entries, SET);
+    let faults = world.air.tally().into_iter();
+    let faults = faults.map(|(fault, number)| (format!("fault: {}", fault.words()), number));
+    let actions = people.tally.iter().map(|(word, number)| (format!("action: {word}"), *number));
+    counts.extend(faults.chain(actions));
     counts
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
-use crate::fleet::{Content, Deletion, Element, Fleet, Mood, Step};
-use crate::wire::Doom;
+use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::repository::BRANCHES;
+use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 
 /// Names of the member clusters.
 const MEMBERS: [&str; 3] = ["north", "south", "west"];
@@ -18,14 +20,16 @@ pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) members: Vec<&'static str>,
     pub(crate) fleet: Fleet,
-    /// What each commit holds for each Application there will ever be.
-    pub(crate) commits: Vec<BTreeMap<String, Content>>,
+    /// What each commit of each branch holds for each Application there will ever be.
+    pub(crate) commits: Vec<Vec<BTreeMap<String, Content>>>,
     /// What happens, and how long after the one before.
     pub(crate) actions: Vec<(Duration, Action)>,
-    /// Longest delay of a watch.
-    pub(crate) lag: Duration,
-    /// Crashes of either controller, one life after the other.
+    /// What goes wrong with requests.
+    pub(crate) weather: Weather,
+    /// Blows to either controller, one life after the other, each with how long its successor is away or beside it.
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
+    /// When a second controller of sets begins, and how long it stays.
+    pub(crate) second: Option<(Duration, Duration)>,
 }
 
 /// A controller.
@@ -35,76 +39,72 @@ pub(crate) enum Process {
     Applications,
 }
 
-/// Something people do, or that happens to a member.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// The next commit is pushed; these Applications are asked to look at it at once.
-    Push {
-        noticed: Vec<String>,
-    },
-    /// The template chooses the other directory.
-    Variant,
-    /// The template's sync options change.
-    Option,
-    Relabel {
-        app: String,
-        tier: usize,
-    },
-    Join {
-        app: String,
-        tier: usize,
-    },
-    Leave {
-        app: String,
-    },
-    Pause,
-    Resume,
-    Strategy {
-        steps: Vec<Step>,
-    },
-    DeletionOrder(Deletion),
-    /// The pods of an Application go away and come back.
-    Flap {
-        app: String,
-    },
-    /// People sync what a held step leaves to them.
-    SyncByHand,
-    /// People approve what waits for it.
-    Approve,
-    DeleteSet {
-        cascade: &'static str,
-    },
-}
-
 impl Scenario {
     pub(crate) fn new(seed: u64) -> Scenario {
         let mut dice = Dice::new(seed, "fleet");
         let members = MEMBERS[..if dice.chance(30) { 3 } else { 2 }].to_vec();
         let tiers = count(dice.between(2, 4));
-        let fleet = first_fleet(&mut dice, &members, tiers);
+        let mut fleet = first_fleet(&mut dice, &members, tiers);
+        let action = ACTIONS[count(seed) % ACTIONS.len()];
+        if action == "SyncByHand"
+            && let Some(step) = fleet.steps.first_mut()
+        {
+            step.max_update = Some(json!(0));
+        }
+        let featured = Fault::ALL[count(seed) % Fault::ALL.len()];
         let mut draft = Draft {
             dice: Dice::new(seed, "actions"),
             tiers,
+            members: members.clone(),
             fleet: fleet.clone(),
             actions: Vec::new(),
-            pushes: 0,
+            pushes: [0; BRANCHES.len()],
         };
-        draft.draw();
+        draft.draw(action, featured);
         let (actions, pushes) = (draft.actions, draft.pushes);
-        let commits = commits(&mut Dice::new(seed, "commits"), pushes + 1);
+        let mut dice = Dice::new(seed, "commits");
+        let guarded = action == "Approve" || dice.chance(12);
+        let branches = pushes.iter().zip(["m", "r", "x"]);
+        let commits = branches.map(|(pushes, tag)| commits(&mut dice, tag, guarded, pushes + 1)).collect();
         let mut dice = Dice::new(seed, "faults");
-        let lag = Duration::from_millis(*dice.pick(&[0, 500, 2_000, 5_000]));
-        let mut dooms = BTreeMap::new();
-        for process in [Process::Sets, Process::Applications] {
-            let crashes = if dice.chance(50) { dice.between(1, 3) } else { 0 };
-            let doom = |dice: &mut Dice| {
-                let doom = Doom { write: dice.between(1, 25), after: dice.chance(50) };
-                (doom, Duration::from_millis(dice.between(100, 20_000)))
-            };
-            dooms.insert(process, (0..crashes).map(|_| doom(&mut dice)).collect());
-        }
-        Scenario { seed, members, fleet, commits, actions, lag, dooms }
+        let weather = Weather::new(&mut Dice::new(seed, "weather"), featured);
+        let dooms = [Process::Sets, Process::Applications]
+            .map(|process| (process, dooms(&mut dice, process, featured)))
+            .into_iter()
+            .collect();
+        let second = (featured == Fault::SecondLeader || dice.chance(12)).then(|| {
+            let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
+            (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
+        });
+        Scenario { seed, members, fleet, commits, actions, weather, dooms, second }
     }
+}
+
+/// The blows to one controller.
+fn dooms(dice: &mut Dice, process: Process, featured: Fault) -> Vec<(Doom, Duration)> {
+    let freezes = process == Process::Sets && (featured == Fault::FrozenLeader || dice.chance(15));
+    let crashes = if dice.chance(40) { dice.between(1, 3) } else { 0 };
+    let sure = match (process, featured) {
+        (_, Fault::CrashBefore) => Some(Blow::Before),
+        (_, Fault::CrashAfter) => Some(Blow::After),
+        _ => None,
+    };
+    let mut dooms = Vec::new();
+    if freezes {
+        let moment = match dice.chance(75) {
+            true => Moment::Recorded(dice.between(1, 10)),
+            false => Moment::Write(dice.between(1, 25)),
+        };
+        let blow = Blow::Freeze(Duration::from_millis(dice.between(500, 20_000)));
+        dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(0, 60_000))));
+    }
+    for number in 0..crashes.max(u64::from(sure.is_some())) {
+        let random = if dice.chance(50) { Blow::After } else { Blow::Before };
+        let blow = sure.filter(|_| number == 0).unwrap_or(random);
+        let doom = Doom { moment: Moment::Write(dice.between(1, 25)), blow };
+        dooms.push((doom, Duration::from_millis(dice.between(100, 20_000))));
+    }
+    dooms
 }
 
 fn count(number: u64) -> usize {
@@ -120,7 +120,12 @@ const NAMES: u64 = 9;
 
 fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
     let apps = dice.between(3, 7);
-    let elements = (0..apps).map(|number| (name(number), element(dice, members, tiers))).collect();
+    let spread = dice.chance(30);
+    let elements = (0..apps).map(|number| (name(number), element(dice, members, tiers, spread)));
+    let mut elements: BTreeMap<String, Element> = elements.collect();
+    if spread && let Some(element) = elements.get_mut(&name(dice.below(apps))) {
+        element.home = Home::Both;
+    }
     Fleet {
         elements,
         variant: 0,
@@ -128,15 +133,23 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
         finalizer: dice.chance(60),
         automated: dice.chance(60),
         paused: false,
+        abort: None,
+        retry: None,
+        skips: BTreeMap::new(),
+        spread,
         steps: steps(dice, tiers),
         deletion: deletion(dice, tiers),
     }
 }
 
-fn element(dice: &mut Dice, members: &[&str], tiers: usize) -> Element {
+fn element(dice: &mut Dice, members: &[&str], tiers: usize, spread: bool) -> Element {
     // Now and then an Application is in no step.
     let tier = if dice.chance(5) { tiers } else { count(dice.below(tiers as u64)) };
-    Element { tier, member: (*dice.pick(members)).to_owned() }
+    Element { tier, member: (*dice.pick(members)).to_owned(), home: home(dice, spread) }
+}
+
+fn home(dice: &mut Dice, spread: bool) -> Home {
+    Home::Branch(if spread { count(dice.below(BRANCHES.len() as u64)) } else { 0 })
 }
 
 fn steps(dice: &mut Dice, tiers: usize) -> Vec<Step> {
@@ -166,9 +179,9 @@ fn deletion(dice: &mut Dice, tiers: usize) -> Deletion {
     }
 }
 
-fn commits(dice: &mut Dice, number: usize) -> Vec<BTreeMap<String, Content>> {
-    let guarded = dice.chance(12);
-    let first = |name: String| (name, Content { version: "c0".into(), mood: Mood::Good, guarded });
+/// The commits of a branch. No two branches hold the same.
+fn commits(dice: &mut Dice, tag: &str, guarded: bool, number: usize) -> Vec<BTreeMap<String, Content>> {
+    let first = |name: String| (name, Content { version: format!("{tag}0"), mood: Mood::Good, guarded });
     let mut commits: Vec<BTreeMap<String, Content>> = vec![(0..NAMES).map(name).map(first).collect()];
     for number in 1..number {
         let all = dice.chance(60);
@@ -176,7 +189,7 @@ fn commits(dice: &mut Dice, number: usize) -> Vec<BTreeMap<String, Content>> {
         for content in next.values_mut() {
             let bad = content.mood != Mood::Good;
             if all || bad || dice.chance(50) {
-                content.version = format!("c{number}");
+                content.version = format!("{tag}{number}");
             }
             content.mood = Mood::Good;
             if guarded && dice.chance(40) {
@@ -186,7 +199,7 @@ fn commits(dice: &mut Dice, number: usize) -> Vec<BTreeMap<String, Content>> {
         if dice.chance(35)
             && let Some(content) = next.get_mut(&name(dice.below(NAMES)))
         {
-            content.version = format!("c{number}");
+            content.version = format!("{tag}{number}");
             content.mood = *dice.pick(&[Mood::Slow, Mood::Stuck, Mood::Failing]);
         }
         commits.push(next);
@@ -204,27 +217,81 @@ fn commits(dice: &mut Dice, number: usize) -> Vec<BTreeMap<String, Content>> {
 struct Draft {
     dice: Dice,
     tiers: usize,
+    members: Vec<&'static str>,
     fleet: Fleet,
     actions: Vec<(Duration, Action)>,
-    pushes: usize,
+    pushes: [usize; BRANCHES.len()],
 }
 
+/// How often people do what, of a hundred times.
+const WEIGHTS: [(&str, u64); 22] = [
+    ("Push", 26),
+    ("Variant", 9),
+    ("Option", 4),
+    ("Relabel", 6),
+    ("Join", 6),
+    ("Leave", 5),
+    ("Pause", 4),
+    ("Resume", 4),
+    ("Abort", 3),
+    ("Retry", 3),
+    ("Skip", 2),
+    ("Strategy", 4),
+    ("DeletionOrder", 3),
+    ("Flap", 4),
+    ("Drift", 4),
+    ("EditSpec", 2),
+    ("EditLabel", 2),
+    ("EditStamp", 2),
+    ("Operate", 3),
+    ("SyncByHand", 2),
+    ("Approve", 2),
+    ("DeleteSet", 0),
+];
+
 impl Draft {
-    fn draw(&mut self) {
-        let number = self.dice.between(3, 8);
-        for _ in 0..number {
-            let action = self.action();
+    /// Draws what happens; one action and one fault are sure to be tried.
+    fn draw(&mut self, action: &str, fault: Fault) {
+        let number = self.dice.between(2, 7);
+        let sure = self.dice.below(number + 1);
+        for place in 0..=number {
+            let word = if place == sure { action } else { self.word() };
+            let action = self.action(word);
             self.add(action);
         }
+        self.spoil(fault);
         // A broken commit is followed by one that mends it.
-        let noticed = self.noticed();
-        self.add(Action::Push { noticed });
+        for branch in 0..if self.fleet.spread { BRANCHES.len() } else { 1 } {
+            let noticed = self.noticed();
+            self.add(Action::Push { branch, noticed });
+        }
         if self.fleet.paused {
             self.add(Action::Resume);
         }
-        if self.dice.chance(25) {
+        if action == "DeleteSet" || self.dice.chance(20) {
             let cascade = *self.dice.pick(&["Background", "Background", "Foreground", "Orphan"]);
             self.add(Action::DeleteSet { cascade });
+        }
+    }
+
+    /// Members and git may go away, and the head may be lost, before any of the actions.
+    fn spoil(&mut self, featured: Fault) {
+        let time = Duration::from_secs(self.dice.between(5, 40));
+        let member = *self.dice.pick(&self.members);
+        let branch = if self.fleet.spread { count(self.dice.below(BRANCHES.len() as u64)) } else { 0 };
+        let all = [
+            (Action::MemberAway { member, time }, 8),
+            (Action::GitAway { branch, time }, 8),
+            (Action::Head(Edit::Delete), 3),
+            (Action::Head(Edit::Reset), 3),
+            (Action::Head(Edit::Garble), 3),
+        ];
+        for (action, chance) in all {
+            if action.fault() == Some(featured) || self.dice.chance(chance) {
+                let place = count(self.dice.below(self.actions.len() as u64));
+                let wait = Duration::from_millis(self.dice.between(0, 10_000));
+                self.actions.insert(place, (wait, action));
+            }
         }
     }
 
@@ -235,45 +302,82 @@ impl Draft {
             3..8 => self.dice.between(500, 15_000),
             _ => self.dice.between(15_000, 120_000),
         };
-        self.pushes += usize::from(matches!(action, Action::Push { .. }));
+        if let Action::Push { branch, .. } = &action {
+            self.pushes[*branch] += 1;
+        }
         self.actions.push((Duration::from_millis(wait), action));
     }
 
-    fn action(&mut self) -> Action {
-        match self.dice.below(100) {
-            0..30 => Action::Push { noticed: self.noticed() },
-            30..42 => Action::Variant,
-            42..47 => Action::Option,
-            47..55 => {
-                let (app, tier) = (self.member(), self.tier());
-                Action::Relabel { app, tier }
+    fn word(&mut self) -> &'static str {
+        let all: u64 = WEIGHTS.iter().map(|(_, weight)| weight).sum();
+        let mut drawn = self.dice.below(all);
+        for (word, weight) in WEIGHTS {
+            if drawn < weight {
+                return word;
             }
-            55..63 => {
-                let names = (0..NAMES).map(name).filter(|name| !self.fleet.elements.contains_key(name));
-                let Some(app) = names.collect::<Vec<_>>().first().cloned() else { return Action::Option };
-                let tier = self.tier();
-                let member = self.fleet.elements.values().next().map(|element| element.member.clone());
-                self.fleet.elements.insert(app.clone(), Element { tier, member: member.unwrap_or_default() });
-                Action::Join { app, tier }
-            }
-            63..70 => {
-                if self.fleet.elements.len() < 3 {
-                    return Action::Option;
-                }
-                let app = self.member();
-                self.fleet.elements.remove(&app);
-                Action::Leave { app }
-            }
-            70..77 => {
+            drawn -= weight;
+        }
+        "Push"
+    }
+
+    fn action(&mut self, word: &str) -> Action {
+        match word {
+            "Variant" => Action::Variant,
+            "Option" => Action::Option,
+            "Relabel" => Action::Relabel { app: self.member(), tier: self.tier() },
+            "Join" => self.join(),
+            "Leave" => self.leave(),
+            "Pause" | "Resume" => {
                 self.fleet.paused = !self.fleet.paused;
                 if self.fleet.paused { Action::Pause } else { Action::Resume }
             }
-            77..83 => Action::Strategy { steps: steps(&mut self.dice, self.tiers) },
-            83..87 => Action::DeletionOrder(deletion(&mut self.dice, self.tiers)),
-            87..94 => Action::Flap { app: self.member() },
-            94..97 => Action::SyncByHand,
-            _ => Action::Approve,
+            "Abort" => Action::Abort,
+            "Retry" => {
+                let app = self.dice.chance(30).then(|| self.member());
+                Action::Retry { app }
+            }
+            "Skip" => Action::Skip { app: self.member() },
+            "Strategy" => Action::Strategy { steps: steps(&mut self.dice, self.tiers) },
+            "DeletionOrder" => Action::DeletionOrder(deletion(&mut self.dice, self.tiers)),
+            "Flap" => Action::Flap { app: self.member() },
+            "Drift" => Action::Drift { app: self.member(), deletes: self.dice.chance(40) },
+            "EditSpec" => Action::EditSpec { app: self.member(), path: self.dice.chance(60) },
+            "EditLabel" => Action::EditLabel { app: self.member(), tier: self.tier() },
+            "EditStamp" => {
+                let how = *self.dice.pick(&[Edit::Delete, Edit::Reset, Edit::Garble]);
+                Action::EditStamp { app: self.member(), how }
+            }
+            "Operate" => {
+                let how = *self.dice.pick(&[Operation::Target, Operation::Earlier, Operation::Partial]);
+                Action::Operate { app: self.member(), how, over: self.dice.chance(30) }
+            }
+            "SyncByHand" => Action::SyncByHand,
+            "Approve" => Action::Approve,
+            _ => self.push(),
         }
+    }
+
+    fn push(&mut self) -> Action {
+        let branch = if self.fleet.spread { count(self.dice.below(BRANCHES.len() as u64)) } else { 0 };
+        Action::Push { branch, noticed: self.noticed() }
+    }
+
+    fn join(&mut self) -> Action {
+        let mut names = (0..NAMES).map(name).filter(|name| !self.fleet.elements.contains_key(name));
+        let Some(app) = names.next() else { return self.leave() };
+        let tier = self.tier();
+        let element = Element { tier, member: String::new(), home: Home::Branch(0) };
+        self.fleet.elements.insert(app.clone(), element);
+        Action::Join { app, tier }
+    }
+
+    fn leave(&mut self) -> Action {
+        if self.fleet.elements.len() < 3 {
+            return self.join();
+        }
+        let app = self.member();
+        self.fleet.elements.remove(&app);
+        Action::Leave { app }
     }
 
     fn member(&mut self) -> String {
@@ -295,6 +399,8 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -305,14 +411,16 @@ mod tests {
 
     #[test]
     fn everything_that_can_happen_does() {
-        let scenarios: Vec<Scenario> = (0..500).map(Scenario::new).collect();
-        let words: std::collections::BTreeSet<String> = scenarios
-            .iter()
-            .flat_map(|scenario| &scenario.actions)
-            .map(|(_, action)| format!("{action:?}").split([' ', '(']).next().unwrap_or_default().to_owned())
-            .collect();
-        assert_eq!(words.len(), 14, "{words:?}");
+        let scenarios: Vec<Scenario> = (0..60).map(Scenario::new).collect();
+        let actions = || scenarios.iter().flat_map(|scenario| &scenario.actions).map(|(_, action)| action);
+        let words: BTreeSet<String> =
+            actions().filter(|action| action.fault().is_none()).map(Action::word).collect();
+        assert_eq!(words, ACTIONS.map(str::to_owned).into_iter().collect());
+        assert_eq!(words, WEIGHTS.map(|(word, _)| word.to_owned()).into_iter().collect());
+        let faults: BTreeSet<Fault> = actions().filter_map(Action::fault).collect();
+        assert_eq!(faults.len(), 5, "{faults:?}");
         assert!(scenarios.iter().any(|scenario| scenario.dooms.values().all(|dooms| !dooms.is_empty())));
-        assert!(scenarios.iter().all(|scenario| !scenario.commits.is_empty()));
+        assert!(scenarios.iter().any(|scenario| scenario.second.is_some()));
+        assert!(scenarios.iter().any(|scenario| scenario.fleet.spread));
     }
 }

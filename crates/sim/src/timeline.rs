@@ -57,8 +57,11 @@ fn application(app: &Value) -> String {
         "Succeeded" => "",
         _ => text(app, "/status/operationState/message"),
     };
+    let owners = app.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let owners: String =
+        owners.into_iter().flatten().filter_map(|owner| text(owner, "/kind").chars().next()).collect();
     format!(
-        "{} {} {} {:.7} {} op={} [{}]{operation}{refresh} {waits}",
+        "{} {} {} {:.7} {} op={} [{}]{operation}{refresh} {owners} {waits}",
         text(app, "/metadata/labels/tier"),
         text(app, "/spec/source/path"),
         text(app, "/status/sync/status"),

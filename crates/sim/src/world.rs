@@ -1,7 +1,6 @@
 //! A control plane, member clusters, a repository and both controllers, in virtual time.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use baton_controllers::{ApplicationController, ApplicationSettings, Clock, Contr
 use baton_generators::Generators;
 use baton_manifests::Manifests;
 use baton_scm::Hosts;
-use baton_source::Repositories;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -20,10 +18,10 @@ use tokio::task::JoinSet;
 
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::journal::Journal;
-use crate::repository::{Repository, URL};
+use crate::repository::{BRANCHES, Repositories};
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
-use crate::wire::{Air, Life, Wire};
+use crate::wire::{Air, Blow, Doom, Fault, Life, Wire};
 
 /// When every world begins.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
@@ -41,7 +39,7 @@ const INCLUSIONS: &str = r#"
 pub(crate) struct World {
     pub(crate) control: Cluster,
     pub(crate) members: BTreeMap<&'static str, Cluster>,
-    pub(crate) repository: Arc<Repository>,
+    pub(crate) repositories: Arc<Repositories>,
     pub(crate) journal: Journal,
     pub(crate) air: Arc<Air>,
     /// Controllers that ended by themselves, which none may.
@@ -55,7 +53,7 @@ struct Parts {
     seed: u64,
     control: Cluster,
     members: BTreeMap<&'static str, Cluster>,
-    repository: PathBuf,
+    repositories: Arc<Repositories>,
     air: Arc<Air>,
     clock: Clock,
     ended: Arc<Mutex<Vec<String>>>,
@@ -77,8 +75,10 @@ impl World {
     /// # Panics
     /// If the machine gives no temporary directory or runs no git.
     pub(crate) async fn new(scenario: &Scenario) -> World {
-        let commits: Vec<_> = scenario.commits.iter().map(files).collect();
-        let repository = Arc::new(Repository::new(&commits).expect("a temporary directory, and git in PATH"));
+        let branch = |commits: &Vec<_>| commits.iter().map(files).collect();
+        let branches: Vec<_> = scenario.commits.iter().map(branch).collect();
+        let repositories = Repositories::new(&branches).expect("a temporary directory, and git in PATH");
+        let repositories = Arc::new(repositories);
         let control = control(scenario).await;
         let mut members = BTreeMap::new();
         for (number, name) in scenario.members.iter().enumerate() {
@@ -87,7 +87,7 @@ impl World {
         let clusters = members.iter().map(|(name, cluster)| (Arc::from(*name), cluster.clone()));
         let journal = Journal::of(clusters.chain([(CONTROL.into(), control.clone())]).collect());
         let sequencer = Sequencer::default();
-        let air = Air::new(scenario.seed, sequencer.clone(), scenario.lag);
+        let air = Air::new(scenario.seed, sequencer.clone(), scenario.weather.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(sequencer.run());
         let ended = Arc::default();
@@ -95,7 +95,7 @@ impl World {
             seed: scenario.seed,
             control: control.clone(),
             members: members.clone(),
-            repository: repository.path().to_owned(),
+            repositories: repositories.clone(),
             air: air.clone(),
             clock: Clock::starting_at(epoch()),
             ended: Arc::clone(&ended),
@@ -104,7 +104,10 @@ impl World {
             let dooms = scenario.dooms.get(&process).cloned().unwrap_or_default();
             tasks.spawn(lives(process, dooms, parts.clone()));
         }
-        World { control, members, repository, journal, air, ended, _tasks: tasks }
+        if let Some((begin, length)) = scenario.second {
+            tasks.spawn(beside(begin, length, parts.clone()));
+        }
+        World { control, members, repositories, journal, air, ended, _tasks: tasks }
     }
 
     /// The objects of a kind in a cluster, by name.
@@ -124,34 +127,86 @@ fn epoch() -> jiff::Timestamp {
     EPOCH.parse().expect("a date that is written here")
 }
 
-/// Runs a controller from crash to crash.
-async fn lives(process: Process, dooms: Vec<(crate::wire::Doom, Duration)>, parts: Parts) {
+/// Runs a controller from one blow to the next.
+async fn lives(process: Process, dooms: Vec<(Doom, Duration)>, parts: Parts) {
     let mut dooms = dooms.into_iter();
+    let mut ghosts = JoinSet::new();
     for number in 0.. {
         let doom = dooms.next();
         let life = Life::new(format!("{process:?} {number}"), doom.map(|(doom, _)| doom));
-        let mut tasks = JoinSet::new();
-        match process {
-            Process::Sets => tasks.spawn(run_sets(parts.clone(), life.clone())),
-            Process::Applications => tasks.spawn(run_applications(parts.clone(), life.clone())),
-        };
+        let mut running = start(process, &parts, &life);
         tokio::select! {
             biased;
             () = life.struck() => {}
-            ended = tasks.join_next() => {
-                let how = match ended {
-                    Some(Ok(how)) => how,
-                    Some(Err(error)) => error.to_string(),
-                    None => "nothing ran".to_owned(),
-                };
-                parts.ended.lock().push(format!("{process:?}: {how}"));
+            () = ends(&mut running, process, &parts) => {
                 life.end();
                 return;
             }
         }
-        tasks.abort_all();
-        while tasks.join_next().await.is_some() {}
-        tokio::time::sleep(doom.map_or(Duration::ZERO, |(_, pause)| pause)).await;
+        match doom {
+            Some((Doom { blow: Blow::Freeze(nap), .. }, beside)) => {
+                // It is still there when its successor begins.
+                let parts = parts.clone();
+                ghosts.spawn(async move {
+                    tokio::select! {
+                        biased;
+                        () = ends(&mut running, process, &parts) => {}
+                        () = calm_or_after(&parts, nap + beside) => {}
+                    }
+                    life.end();
+                });
+                tokio::time::sleep(nap / 4).await;
+            }
+            _ => {
+                running.abort_all();
+                while running.join_next().await.is_some() {}
+                tokio::time::sleep(doom.map_or(Duration::ZERO, |(_, pause)| pause)).await;
+            }
+        }
+    }
+}
+
+/// A second controller of sets, for a while.
+async fn beside(begin: Duration, length: Duration, parts: Parts) {
+    tokio::time::sleep(begin).await;
+    if parts.air.is_calm() {
+        return;
+    }
+    parts.air.count(Fault::SecondLeader);
+    let life = Life::new("Sets beside".to_owned(), None);
+    let mut running = start(Process::Sets, &parts, &life);
+    tokio::select! {
+        biased;
+        () = ends(&mut running, Process::Sets, &parts) => {}
+        () = calm_or_after(&parts, length) => {}
+    }
+    life.end();
+}
+
+fn start(process: Process, parts: &Parts, life: &Arc<Life>) -> JoinSet<String> {
+    let mut tasks = JoinSet::new();
+    match process {
+        Process::Sets => tasks.spawn(run_sets(parts.clone(), life.clone())),
+        Process::Applications => tasks.spawn(run_applications(parts.clone(), life.clone())),
+    };
+    tasks
+}
+
+/// Waits for a controller to end by itself, and notes that it did.
+async fn ends(running: &mut JoinSet<String>, process: Process, parts: &Parts) {
+    let how = match running.join_next().await {
+        Some(Ok(how)) => how,
+        Some(Err(error)) => error.to_string(),
+        None => "nothing ran".to_owned(),
+    };
+    parts.ended.lock().push(format!("{process:?}: {how}"));
+}
+
+/// Waits for so long, or until faults have stopped.
+async fn calm_or_after(parts: &Parts, time: Duration) {
+    let end = tokio::time::Instant::now() + time;
+    while !parts.air.is_calm() && tokio::time::Instant::now() < end {
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
@@ -166,7 +221,7 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
     let Ok(hosts) = Hosts::new(baton_scm::Settings::default()) else { return "no hosts".to_owned() };
     let generating =
         baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
-    let generators = Generators::new(parts.repositories(), hosts, generating);
+    let generators = Generators::new(parts.sources(), hosts, generating);
     match Controller::new(client, settings, generators) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
         Err(error) => error.to_string(),
@@ -180,7 +235,7 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
         seed: parts.seed,
         ..ApplicationSettings::new(NAMESPACE)
     };
-    let manifests = Manifests::new(parts.repositories(), baton_manifests::Settings::default());
+    let manifests = Manifests::new(parts.sources(), baton_manifests::Settings::default());
     let wire = |(name, cluster): (&&'static str, &Cluster)| {
         (server(name), Wire::new(cluster, name, &life, &parts.air))
     };
@@ -192,10 +247,11 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
 }
 
 impl Parts {
-    fn repositories(&self) -> Repositories {
-        Repositories::new(baton_source::Settings {
-            local: BTreeMap::from([(URL.to_owned(), self.repository.clone())]),
-            cache_dir: self.repository.join("cache"),
+    fn sources(&self) -> baton_source::Repositories {
+        let local = BRANCHES.iter().map(|branch| (branch.url.to_owned(), self.repositories.path(branch.url)));
+        baton_source::Repositories::new(baton_source::Settings {
+            local: local.collect(),
+            cache_dir: self.repositories.cache(),
             ..baton_source::Settings::default()
         })
     }

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use baton_sim::run::{self, Report};
+use baton_sim::tally;
 use parking_lot::Mutex;
 
-/// How many seeds every build runs: without optimisation a world takes seconds.
-const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 500 };
+/// How many seeds every build runs: without optimisation a world takes seconds. Each fault and each action is sure to be
+/// tried once in as many seeds as there are of them.
+const SEEDS: u64 = if cfg!(debug_assertions) { 44 } else { 500 };
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
@@ -23,7 +25,8 @@ fn no_seed_breaks_an_invariant() {
     let seeds = number("BATON_SIM_SEEDS").unwrap_or(SEEDS);
     let begun = Instant::now();
     let next = AtomicU64::new(first);
-    let (failed, counts) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::<String, u64>::new()));
+    let counts: BTreeMap<String, u64> = tally::known().into_iter().map(|what| (what, 0)).collect();
+    let (failed, counts) = (Mutex::new(Vec::new()), Mutex::new(counts));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -48,11 +51,14 @@ fn no_seed_breaks_an_invariant() {
         }
     });
     println!("{seeds} seeds from {first} on in {:.1} s", begun.elapsed().as_secs_f64());
-    for (what, count) in counts.lock().iter() {
+    let counts = counts.into_inner();
+    for (what, count) in &counts {
         println!("{count:>9} {what}");
     }
     let failed = failed.into_inner();
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
+    let untried: Vec<String> = tally::demanded().into_iter().filter(|what| counts[what] == 0).collect();
+    assert!(seeds < SEEDS || untried.is_empty(), "never tried: {untried:?}");
 }
 
 fn tell(report: &Report) {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::history::History;
+use super::sources::revisions;
 use super::starts::Start;
 use super::wanted::{APPS, Sets, Wanted};
 use super::{Case, Violation, is_null, text};
@@ -55,13 +56,13 @@ fn is_under_way(history: &History<'_>, name: &str, place: usize, starts: &[Start
         return false;
     }
     let later = history.writes("control", APPS, name, place).rev().take_while(|v| v.place > start.place);
-    !later.into_iter().any(|version| ended_well(&version.entry.object, start.revision))
+    !later.into_iter().any(|version| ended_well(&version.entry.object, &start.revisions))
 }
 
-fn ended_well(app: &Value, revision: &str) -> bool {
+fn ended_well(app: &Value, synced: &[&str]) -> bool {
     is_null(app, "/operation")
         && text(app, "/status/operationState/phase") == "Succeeded"
-        && text(app, "/status/operationState/syncResult/revision") == revision
+        && revisions(&app["status"]["operationState"]["syncResult"]) == synced
         && text(app, "/status/sync/status") == "Synced"
         && text(app, "/status/health/status") == "Healthy"
 }

@@ -4,22 +4,23 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::history::{History, Version};
+use super::sources::{Accepted, accepts, revisions, short, sources};
 use super::wanted::APPS;
-use super::{Case, is_null, text};
+use super::{Case, Shown, is_null, text};
 
-/// Whether, between a time and a place in the history, an Application was done at a specification and a revision.
+/// Whether, between a time and a place in the history, an Application was done at a specification and commits.
 pub(super) fn was_done(
     case: &Case<'_>,
     history: &History<'_>,
-    (name, spec, revision): (&str, &Value, &str),
+    (name, spec, accepted): (&str, &Value, &Accepted<'_>),
     (from, before): (Timestamp, usize),
 ) -> Result<(), String> {
     let states = history.states(("control", APPS, name), from, before);
-    let newest = states.first().map(|version| why_not(&version.entry.object, spec, revision));
+    let newest = states.first().map(|version| why_not(&version.entry.object, spec, accepted));
     let mut untrue = None;
     for version in &states {
-        if why_not(&version.entry.object, spec, revision).is_none() {
-            match truth(case, history, name, (spec, revision), version) {
+        if why_not(&version.entry.object, spec, accepted).is_none() {
+            match truth(case, history, spec, version) {
                 Ok(()) => return Ok(()),
                 Err(why) => untrue = Some(why),
             }
@@ -32,8 +33,8 @@ pub(super) fn was_done(
     })
 }
 
-/// What keeps an Application from being done at a specification and a revision, by its own words.
-pub(super) fn why_not(app: &Value, spec: &Value, revision: &str) -> Option<String> {
+/// What keeps an Application from being done at a specification and commits, by its own words.
+pub(super) fn why_not(app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Option<String> {
     let sync = &app["status"]["sync"];
     let phase = text(app, "/status/operationState/phase");
     let checks = [
@@ -41,10 +42,10 @@ pub(super) fn why_not(app: &Value, spec: &Value, revision: &str) -> Option<Strin
         (comparable(&app["spec"]) == comparable(spec), "its specification is another".to_owned()),
         (
             same_source(&sync["comparedTo"], spec),
-            format!("it was compared to {}", sync["comparedTo"]["source"]["path"]),
+            format!("it was compared to {}", compared_to(&sync["comparedTo"])),
         ),
         (text(sync, "/status") == "Synced", format!("it is {}", text(sync, "/status"))),
-        (text(sync, "/revision") == revision, format!("it is at {:.7}", text(sync, "/revision"))),
+        (accepts(accepted, &revisions(sync)), format!("it is at {}", short(&revisions(sync)))),
         (
             text(app, "/status/health/status") == "Healthy",
             format!("it is {}", text(app, "/status/health/status")),
@@ -78,41 +79,48 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn same_source(compared: &Value, spec: &Value) -> bool {
-    compared["source"] == spec["source"] && compared["destination"] == spec["destination"]
+    // What says nothing is told as an empty source by some.
+    let source =
+        |object: &Value| if is_empty(&object["source"]) { Value::Null } else { object["source"].clone() };
+    (source(compared) == source(spec) || !spec["sources"].is_null())
+        && compared["sources"] == spec["sources"]
+        && compared["destination"] == spec["destination"]
+}
+
+fn compared_to(compared: &Value) -> String {
+    sources(compared).iter().map(|source| source.directory).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the member had the content, and it was ready, shortly before an Application said so.
-fn truth(
-    case: &Case<'_>,
-    history: &History<'_>,
-    name: &str,
-    (spec, revision): (&Value, &str),
-    said: &Version<'_>,
-) -> Result<(), String> {
-    let directory = text(spec, "/source/path");
-    let Some(shown) = case.git.contents.get(revision).and_then(|files| files.get(directory)) else {
-        return Err(format!("git has no {directory} at {revision:.7}"));
-    };
+fn truth(case: &Case<'_>, history: &History<'_>, spec: &Value, said: &Version<'_>) -> Result<(), String> {
     let server = text(spec, "/destination/server");
     let member = case.members.get(server).ok_or_else(|| format!("{server} is no member"))?;
     let from = said.entry.at - case.slack;
     // What was written at the same moment may stand after it.
     let same = history.entries[said.place..].iter().take_while(|entry| entry.at <= said.entry.at).count();
     let before = said.place + same;
-    let ever = |resource: &str, holds: &dyn Fn(&Value) -> bool| {
+    let ever = |resource: &str, name: &str, holds: &dyn Fn(&Value) -> bool| {
         history.states((member, resource, name), from, before).iter().any(|v| holds(&v.entry.object))
     };
-    if !ever("configmaps", &|map| text(map, "/data/shown") == shown) {
-        return Err(format!("{member} does not show {shown}"));
+    let reported = revisions(&said.entry.object["status"]["sync"]);
+    for (source, commit) in sources(spec).iter().zip(reported) {
+        let directory = source.directory;
+        let Some(shown) = case.git.contents.get(commit).and_then(|files| files.get(directory)) else {
+            return Err(format!("git has no {directory} at {commit:.7}"));
+        };
+        let Shown { object, text: words, workload } = shown;
+        if !ever("configmaps", object, &|map| text(map, "/data/shown") == words) {
+            return Err(format!("{member} does not show {words}"));
+        }
+        let image = format!("example.com/app:{words}");
+        let ready = |deployment: &Value| {
+            text(deployment, "/spec/template/spec/containers/0/image") == image && is_ready(deployment)
+        };
+        if *workload && !ever("deployments.apps", object, &ready) {
+            return Err(format!("no pod of {words} is ready in {member}"));
+        }
     }
-    let image = format!("example.com/app:{shown}");
-    let ready = |deployment: &Value| {
-        text(deployment, "/spec/template/spec/containers/0/image") == image && is_ready(deployment)
-    };
-    match ever("deployments.apps", &ready) {
-        true => Ok(()),
-        false => Err(format!("no pod of {shown} is ready in {member}")),
-    }
+    Ok(())
 }
 
 fn is_ready(deployment: &Value) -> bool {

@@ -9,9 +9,11 @@ mod approval;
 mod budget;
 mod deletion;
 mod done;
+mod held;
 mod history;
 mod order;
 mod progress;
+mod sources;
 mod starts;
 mod wanted;
 
@@ -54,15 +56,29 @@ pub struct Entry {
     pub object: Value,
 }
 
+/// A branch: URL of its repository, and its name.
+pub type Branch = (String, String);
+
 /// What is in git.
 #[derive(Debug, Clone, Default)]
 pub struct Git {
     /// By commit and directory: what a member shows once it has it.
-    pub contents: BTreeMap<String, BTreeMap<String, String>>,
+    pub contents: BTreeMap<String, BTreeMap<String, Shown>>,
     /// Commits and directories whose workloads never become ready.
     pub broken: BTreeSet<(String, String)>,
-    /// The commit the branch points to in the end.
-    pub head: String,
+    /// What each branch came to point to, and when; in order.
+    pub pushes: Vec<(Timestamp, Branch, String)>,
+}
+
+/// What a member shows once it has a directory of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Name of the ConfigMap that shows it.
+    pub object: String,
+    /// What it shows.
+    pub text: String,
+    /// Whether there is a Deployment of the same name that runs it.
+    pub workload: bool,
 }
 
 /// A history to judge.
@@ -109,6 +125,7 @@ pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     found.extend(deletion::violations(case, &history, &sets));
     found.extend(approval::violations(case, &history));
     found.extend(progress::violations(case, &history, &sets));
+    found.extend(held::violations(case, &history, &starts));
     found.sort_by_key(|violation| violation.at);
     found
 }

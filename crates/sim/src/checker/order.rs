@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::done::{comparable, was_done};
 use super::history::History;
+use super::sources::{Accepted, Source, revisions, sources};
 use super::starts::{Stamp, Start};
 use super::wanted::{APPS, Sets, Wanted};
 use super::{Case, Violation, text};
@@ -28,16 +29,19 @@ pub(super) fn violations<'h>(
             blame("was started without a stamp".to_owned());
             continue;
         };
-        if !case.git.contents.contains_key(start.revision) {
-            blame(format!("was started at {:?}, which is no commit", start.revision));
+        let unknown = start.revisions.iter().find(|revision| !case.git.contents.contains_key(**revision));
+        if let Some(unknown) = unknown {
+            blame(format!("was started at {unknown:?}, which is no commit"));
             continue;
         }
         if is_healing(history, start) {
             continue;
         }
-        if let Some(other) = runs.revision(stamp).filter(|other| *other != start.revision) {
-            let run = stamp.run;
-            blame(format!("was started at {:.7} in run {run}, which is at {other:.7}", start.revision));
+        for (source, revision) in sources(&start.entry.object["spec"]).iter().zip(&start.revisions) {
+            if let Some(other) = runs.revision(stamp, source.branch).filter(|other| other != revision) {
+                let run = stamp.run;
+                blame(format!("was started at {revision:.7} in run {run}, which is at {other:.7}"));
+            }
         }
         let mut judged: Vec<Vec<String>> = sets
             .in_force(start.place, start.entry.at - case.slack)
@@ -76,7 +80,12 @@ fn judge<'h>(
     let mut found = Vec::new();
     for before in 0..step {
         for name in wanted.members(before) {
-            let what = (name, &wanted.apps[name].spec, start.revision);
+            let spec = &wanted.apps[name].spec;
+            let accepted = runs.accepted(case, (stamp, spec), (began - case.slack, start.entry.at));
+            let what = (name, spec, &accepted);
+            if wanted.skips(history, name, start.place) {
+                continue;
+            }
             if let Err(why) = was_done(case, history, what, (from, start.place)) {
                 let (run, step, before) = (stamp.run, step + 1, before + 1);
                 found.push(format!(
@@ -98,23 +107,30 @@ pub(super) fn is_healing(history: &History<'_>, start: &Start<'_>) -> bool {
     let app = &start.entry.object;
     let Some(before) = history.state("control", APPS, &start.entry.name, start.place) else { return false };
     let synced = app.pointer("/status/history").and_then(Value::as_array).and_then(|all| all.last());
-    synced.is_some_and(|synced| {
-        text(synced, "/revision") == start.revision && synced["source"] == app["spec"]["source"]
-    }) && before.entry.object["spec"] == app["spec"]
+    let same = |synced: &Value| {
+        revisions(synced) == start.revisions
+            && ["source", "sources"].iter().all(|field| synced[field] == app["spec"][field])
+    };
+    synced.is_some_and(same) && before.entry.object["spec"] == app["spec"]
 }
+
+/// By branch, a commit.
+type Revisions<'h> = BTreeMap<(&'h str, &'h str), &'h str>;
 
 /// When each run began, and at which revision.
 struct Runs<'h> {
     began: BTreeMap<(&'h str, u64), Timestamp>,
-    revisions: BTreeMap<(&'h str, u64), &'h str>,
+    revisions: BTreeMap<(&'h str, u64), Revisions<'h>>,
 }
 
 impl<'h> Runs<'h> {
     fn read(case: &Case<'h>, history: &History<'h>, starts: &[Start<'h>]) -> Runs<'h> {
         let mut runs = Runs { began: BTreeMap::new(), revisions: BTreeMap::new() };
         for start in starts.iter().filter(|start| !is_healing(history, start)) {
-            if let Some(stamp) = start.stamp {
-                runs.revisions.entry((stamp.set, stamp.run)).or_insert(start.revision);
+            let Some(stamp) = start.stamp else { continue };
+            let of_run = runs.revisions.entry((stamp.set, stamp.run)).or_default();
+            for (source, revision) in sources(&start.entry.object["spec"]).iter().zip(&start.revisions) {
+                of_run.entry(source.branch).or_insert(revision);
             }
         }
         for entry in case.entries.iter().filter(|entry| &*entry.resource == APPS) {
@@ -136,8 +152,24 @@ impl<'h> Runs<'h> {
         self.began.get(&(stamp.set, stamp.run)).copied()
     }
 
-    fn revision(&self, stamp: Stamp<'h>) -> Option<&'h str> {
-        self.revisions.get(&(stamp.set, stamp.run)).copied()
+    /// The commit that a run is at on a branch, by what was started in it.
+    fn revision(&self, stamp: Stamp<'h>, branch: (&str, &str)) -> Option<&'h str> {
+        self.revisions.get(&(stamp.set, stamp.run))?.get(&branch).copied()
+    }
+
+    /// What an Application of a run may be at: what others were started at, and on branches on which none was what the
+    /// branch pointed to meanwhile.
+    fn accepted(
+        &self,
+        case: &Case<'h>,
+        (stamp, spec): (Stamp<'h>, &Value),
+        (from, to): (Timestamp, Timestamp),
+    ) -> Accepted<'h> {
+        let accepted = |source: &Source<'_>| match self.revision(stamp, source.branch) {
+            Some(revision) => [revision].into(),
+            None => case.git.tips(source.branch, from, to),
+        };
+        sources(spec).iter().map(accepted).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::deletion::is_of_set;
 use super::done::{was_done, why_not};
 use super::history::History;
+use super::sources::sources;
 use super::wanted::{APPS, SETS, Sets, Wanted};
 use super::{Case, Change, Violation, is_null, text};
 
@@ -55,10 +56,14 @@ fn unfinished(case: &Case<'_>, history: &History<'_>, wanted: &Wanted<'_>) -> Op
         if wanted.step(name).is_none() {
             continue;
         }
-        if let Some(why) = why_not(&state.entry.object, &app.spec, &case.git.head) {
+        if wanted.skips(history, name, usize::MAX) {
+            continue;
+        }
+        let accepted = case.git.ends(&sources(&app.spec));
+        if let Some(why) = why_not(&state.entry.object, &app.spec, &accepted) {
             return Some(format!("{name} is not done: {why}"));
         }
-        let what = (name.as_str(), &app.spec, case.git.head.as_str());
+        let what = (name.as_str(), &app.spec, &accepted);
         if let Err(why) = was_done(case, history, what, (state.entry.at, usize::MAX)) {
             return Some(format!("{name} is not done: {why}"));
         }
@@ -91,14 +96,24 @@ fn named(set: &Value) -> Vec<String> {
     blockers.chain(errors).collect()
 }
 
-/// Whether people or git hold the rollout: by a pause, by a held step, by a broken commit, or since nobody prunes.
+/// Whether people or git hold the rollout: by a pause, by an abort, by a held step, by a broken commit, or since nobody
+/// prunes.
 fn excused(case: &Case<'_>, wanted: &Wanted<'_>, named: &[String]) -> bool {
     let prunes =
         wanted.set.pointer("/spec/template/spec/syncPolicy/automated/prune") == Some(&Value::Bool(true));
     let unpruned = !prunes && named.iter().any(|name| name.starts_with("PruneOnly "));
     let held = wanted.steps.iter().any(|step| step.limit(100) == Some(0));
-    let broken = wanted.apps.values().any(|app| {
-        case.git.broken.contains(&(case.git.head.clone(), text(&app.spec, "/source/path").to_owned()))
-    });
-    wanted.paused || held || broken || unpruned
+    let broken = wanted.apps.values().any(|app| is_broken(case, &app.spec));
+    let aborted = !wanted.aborted.is_empty() && named.iter().any(|name| name.starts_with("Aborted "));
+    wanted.paused || held || broken || unpruned || aborted
+}
+
+/// Whether what a specification follows in the end holds workloads that never become ready.
+fn is_broken(case: &Case<'_>, spec: &Value) -> bool {
+    let sources = sources(spec);
+    let ends = case.git.ends(&sources);
+    sources.iter().zip(ends).any(|(source, commits)| {
+        let mut commits = commits.into_iter();
+        commits.any(|commit| case.git.broken.contains(&(commit.to_owned(), source.directory.to_owned())))
+    })
 }

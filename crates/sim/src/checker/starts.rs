@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::sources::revisions;
 use super::wanted::APPS;
 use super::{Change, Entry, annotation, is_null, text};
 
@@ -17,8 +18,8 @@ pub struct Start<'h> {
     pub entry: &'h Entry,
     /// The stamp that came with it; none where there is none that can be read.
     pub stamp: Option<Stamp<'h>>,
-    /// The revision it syncs.
-    pub revision: &'h str,
+    /// The revisions it syncs, one per source.
+    pub revisions: Vec<&'h str>,
 }
 
 /// `baton.dev/pin`.
@@ -47,19 +48,24 @@ pub fn starts(entries: &[Entry]) -> Vec<Start<'_>> {
         }
         if is_ours(&entry.object) && !operation["sync"].is_null() {
             let stamp = Stamp::read(annotation(&entry.object, "baton.dev/pin"));
-            found.push(Start { place, entry, stamp, revision: text(operation, "/sync/revision") });
+            found.push(Start { place, entry, stamp, revisions: revisions(&operation["sync"]) });
         }
     }
     found
 }
 
-/// Whether the rollout owns the operation, by the record of owners or by what the operation says of itself.
+/// Whether the rollout wrote the operation, by what it says of itself or by the record of owners. What people write over
+/// it is theirs.
 fn is_ours(app: &Value) -> bool {
     let managers = app.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let owns = |entry: &Value| text(entry, "/manager") == MANAGER && !is_null(entry, "/fieldsV1/f:operation");
+    let owners: Vec<&str> = managers
+        .into_iter()
+        .flatten()
+        .filter(|entry| !is_null(entry, "/fieldsV1/f:operation/f:sync"))
+        .map(|entry| text(entry, "/manager"))
+        .collect();
     let info = app.pointer("/operation/info").and_then(Value::as_array);
-    managers.into_iter().flatten().any(owns)
-        || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
+    owners == [MANAGER] || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
 }
 
 impl<'h> Stamp<'h> {

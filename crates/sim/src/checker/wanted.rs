@@ -31,6 +31,10 @@ pub(super) struct Wanted<'h> {
     pub(super) apps: BTreeMap<String, App>,
     pub(super) terminating: bool,
     pub(super) paused: bool,
+    /// What people say counts as done.
+    skipped: &'h str,
+    /// Whether people asked to end a run.
+    pub(super) aborted: &'h str,
 }
 
 /// One Application as it is wanted.
@@ -68,6 +72,8 @@ impl<'h> Sets<'h> {
                 if last.set["spec"] == entry.object["spec"]
                     && last.terminating == terminating
                     && last.paused == is_paused(&entry.object)
+                    && last.skipped == super::annotation(&entry.object, "baton.dev/skip")
+                    && last.aborted == super::annotation(&entry.object, "baton.dev/abort")
                 {
                     continue;
                 }
@@ -119,12 +125,27 @@ impl<'h> Wanted<'h> {
             apps: apps(set),
             terminating,
             paused: is_paused(set),
+            skipped: super::annotation(set, "baton.dev/skip"),
+            aborted: super::annotation(set, "baton.dev/abort"),
         }
     }
 
     /// The step of an Application, counted from 0.
     pub(super) fn step(&self, app: &str) -> Option<usize> {
         place(&self.steps, &self.apps.get(app)?.labels)
+    }
+
+    /// Whether people said that an Application counts as done in the run there was at a place: they named what that run
+    /// asks of it.
+    pub(super) fn skips(&self, history: &History<'_>, app: &str, place: usize) -> bool {
+        let named = self.skipped.split(',').filter_map(|pair| pair.split_once('='));
+        let mut pins = named.filter(|(name, _)| *name == app).map(|(_, pin)| pin);
+        let name = format!("{}.baton-rollout", text(self.set, "/metadata/name"));
+        let Some(head) = history.state("control", "configmaps", &name, place) else { return false };
+        let rows = head.entry.object["data"].as_object().into_iter().flatten();
+        let rows: Vec<&str> =
+            rows.filter(|(key, _)| key.starts_with("apps.")).filter_map(|(_, v)| v.as_str()).collect();
+        pins.any(|pin| rows.iter().any(|text| text.split_whitespace().any(|word| word == pin)))
     }
 
     /// The Applications of a step.
@@ -168,22 +189,34 @@ impl Step<'_> {
     }
 }
 
-/// The Applications a set's list asks for, by substitution of `{{name}}` and the like.
+/// The Applications a set's lists ask for, by substitution of `{{name}}` and the like in the list's own template over
+/// that of the set.
 fn apps(set: &Value) -> BTreeMap<String, App> {
-    let template = set["spec"]["template"].to_string();
-    let generators = set["spec"]["generators"].as_array().into_iter().flatten();
-    let elements =
-        generators.flat_map(|generator| generator["list"]["elements"].as_array().into_iter().flatten());
-    let app = |element: &Value| {
-        let mut filled = template.clone();
-        for (key, value) in element.as_object().into_iter().flatten() {
-            filled = filled.replace(&format!("{{{{{key}}}}}"), value.as_str().unwrap_or_default());
+    let mut apps = BTreeMap::new();
+    for generator in set["spec"]["generators"].as_array().into_iter().flatten() {
+        let mut template = set["spec"]["template"].clone();
+        merge(&mut template, &generator["list"]["template"]);
+        let template = template.to_string();
+        for element in generator["list"]["elements"].as_array().into_iter().flatten() {
+            let mut filled = template.clone();
+            for (key, value) in element.as_object().into_iter().flatten() {
+                filled = filled.replace(&format!("{{{{{key}}}}}"), value.as_str().unwrap_or_default());
+            }
+            let filled: Value = serde_json::from_str(&filled).unwrap_or(Value::Null);
+            let app = App { labels: labels(&filled), spec: filled["spec"].clone() };
+            apps.insert(text(&filled, "/metadata/name").to_owned(), app);
         }
-        let filled: Value = serde_json::from_str(&filled).unwrap_or(Value::Null);
-        let labels = labels(&filled);
-        (text(&filled, "/metadata/name").to_owned(), App { labels, spec: filled["spec"].clone() })
-    };
-    elements.map(app).collect()
+    }
+    apps
+}
+
+fn merge(base: &mut Value, over: &Value) {
+    for (key, value) in over.as_object().into_iter().flatten() {
+        match value.is_object() && base[key].is_object() {
+            true => merge(&mut base[key], value),
+            false => base[key] = value.clone(),
+        }
+    }
 }
 
 /// The labels of an object.

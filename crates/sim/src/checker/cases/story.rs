@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::checker::{Case, Change, Entry, Git, violations};
+use crate::checker::{Case, Change, Entry, Git, Shown, violations};
 
 pub(super) const R1: &str = "1111111111111111111111111111111111111111";
 pub(super) const R2: &str = "2222222222222222222222222222222222222222";
@@ -109,13 +109,19 @@ impl App {
 impl Story {
     /// A set whose Applications `a`, `b` and `c` are in these tiers, and whose strategy is this.
     pub(super) fn new(tiers: [&str; 3], strategy: Value) -> Story {
-        let contents = |shown: &str| {
-            ["a", "b", "c"].iter().map(|name| (format!("blue/{name}"), shown.to_owned())).collect()
+        let contents = |text: &str| {
+            let shown =
+                |name: &&str| Shown { object: (*name).to_owned(), text: text.to_owned(), workload: true };
+            ["a", "b", "c"].iter().map(|name| (format!("blue/{name}"), shown(name))).collect()
         };
+        let branch = || ("r".to_owned(), "main".to_owned());
         let git = Git {
             contents: BTreeMap::from([(R1.to_owned(), contents("one")), (R2.to_owned(), contents("two"))]),
             broken: BTreeSet::new(),
-            head: R2.to_owned(),
+            pushes: vec![
+                (Timestamp::MIN, branch(), R1.to_owned()),
+                ("2026-01-01T00:04:00Z".parse().expect("a date"), branch(), R2.to_owned()),
+            ],
         };
         let now = "2026-01-01T00:00:00Z".parse().expect("a date");
         let mut story = Story { now, entries: Vec::new(), git, ended: false };

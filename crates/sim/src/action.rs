@@ -1,0 +1,163 @@
+//! What people do, and what befalls members, git and the head of the rollout.
+
+use std::time::Duration;
+
+use crate::fleet::{Deletion, Step};
+use crate::wire::Fault;
+
+/// Something that happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// The next commit of a branch is pushed; these Applications are asked to look at it at once.
+    Push {
+        branch: usize,
+        noticed: Vec<String>,
+    },
+    /// The template chooses the other directory.
+    Variant,
+    /// The template's sync options change.
+    Option,
+    Relabel {
+        app: String,
+        tier: usize,
+    },
+    Join {
+        app: String,
+        tier: usize,
+    },
+    Leave {
+        app: String,
+    },
+    Pause,
+    Resume,
+    /// People end the run.
+    Abort,
+    /// People ask to try again what failed: everywhere, or here.
+    Retry {
+        app: Option<String>,
+    },
+    /// People say that an Application counts as done.
+    Skip {
+        app: String,
+    },
+    Strategy {
+        steps: Vec<Step>,
+    },
+    DeletionOrder(Deletion),
+    /// The pods of an Application go away and come back.
+    Flap {
+        app: String,
+    },
+    /// Somebody changes or deletes a resource of an Application.
+    Drift {
+        app: String,
+        deletes: bool,
+    },
+    /// Somebody edits the specification of an Application.
+    EditSpec {
+        app: String,
+        path: bool,
+    },
+    /// Somebody edits the label of an Application that its step depends on.
+    EditLabel {
+        app: String,
+        tier: usize,
+    },
+    /// Somebody edits the stamp of an Application.
+    EditStamp {
+        app: String,
+        how: Edit,
+    },
+    /// Somebody writes an operation into an Application.
+    Operate {
+        app: String,
+        how: Operation,
+        over: bool,
+    },
+    /// People sync what a held step leaves to them.
+    SyncByHand,
+    /// People approve what waits for it.
+    Approve,
+    DeleteSet {
+        cascade: &'static str,
+    },
+    /// A member cannot be reached for a while.
+    MemberAway {
+        member: &'static str,
+        time: Duration,
+    },
+    /// A repository cannot be read for a while.
+    GitAway {
+        branch: usize,
+        time: Duration,
+    },
+    /// The head of the rollout is lost.
+    Head(Edit),
+}
+
+/// How something is spoilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// It is taken away.
+    Delete,
+    /// It is emptied, or told to be older than it is.
+    Reset,
+    /// It is made unreadable.
+    Garble,
+}
+
+/// What somebody syncs by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// What the Application follows.
+    Target,
+    /// Some commit that was pushed before.
+    Earlier,
+    /// One resource of several.
+    Partial,
+}
+
+/// What people do, one word each.
+pub(crate) const ACTIONS: [&str; 22] = [
+    "Push",
+    "Variant",
+    "Option",
+    "Relabel",
+    "Join",
+    "Leave",
+    "Pause",
+    "Resume",
+    "Abort",
+    "Retry",
+    "Skip",
+    "Strategy",
+    "DeletionOrder",
+    "Flap",
+    "Drift",
+    "EditSpec",
+    "EditLabel",
+    "EditStamp",
+    "Operate",
+    "SyncByHand",
+    "Approve",
+    "DeleteSet",
+];
+
+impl Action {
+    /// The word for it.
+    pub(crate) fn word(&self) -> String {
+        format!("{self:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+    }
+
+    /// The fault it is, where it is one.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Action::MemberAway { .. } => Some(Fault::MemberAway),
+            Action::GitAway { .. } => Some(Fault::GitAway),
+            Action::Head(Edit::Delete) => Some(Fault::HeadDeleted),
+            Action::Head(Edit::Reset) => Some(Fault::HeadWiped),
+            Action::Head(Edit::Garble) => Some(Fault::HeadGarbled),
+            _ => None,
+        }
+    }
+}

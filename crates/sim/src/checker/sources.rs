@@ -1,0 +1,71 @@
+//! The sources of a specification, the branches they follow, and the commits an Application says it has of them.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Git, text};
+
+/// One source of a specification.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'h> {
+    pub(super) branch: (&'h str, &'h str),
+    pub(super) directory: &'h str,
+}
+
+/// For each source of an Application, the commits it may be at.
+pub(super) type Accepted<'h> = Vec<BTreeSet<&'h str>>;
+
+/// The sources of a specification, in order.
+pub(super) fn sources(spec: &Value) -> Vec<Source<'_>> {
+    let several = spec["sources"].as_array().filter(|all| !all.is_empty());
+    let all: Vec<&Value> = match several {
+        Some(several) => several.iter().collect(),
+        None => vec![&spec["source"]],
+    };
+    let source = |source| Source {
+        branch: (text(source, "/repoURL"), text(source, "/targetRevision")),
+        directory: text(source, "/path"),
+    };
+    all.into_iter().map(source).collect()
+}
+
+/// The commits an object names, one per source: in `revisions` where there are several sources, else in `revision`.
+pub(super) fn revisions(object: &Value) -> Vec<&str> {
+    match object["revisions"].as_array().filter(|all| !all.is_empty()) {
+        Some(all) => all.iter().map(|revision| revision.as_str().unwrap_or_default()).collect(),
+        None => vec![text(object, "/revision")],
+    }
+}
+
+/// Whether each of these commits may be the one of its source.
+pub(super) fn accepts(accepted: &Accepted<'_>, revisions: &[&str]) -> bool {
+    accepted.len() == revisions.len()
+        && accepted.iter().zip(revisions).all(|(accepted, revision)| accepted.contains(revision))
+}
+
+/// Commits as people write them.
+pub(super) fn short(revisions: &[&str]) -> String {
+    revisions.iter().map(|revision| format!("{revision:.7}")).collect::<Vec<_>>().join(", ")
+}
+
+impl Git {
+    /// The commits a branch pointed to at any moment between two.
+    pub(super) fn tips(&self, branch: (&str, &str), from: Timestamp, to: Timestamp) -> BTreeSet<&str> {
+        let mut tips = BTreeSet::new();
+        let pushes = self.pushes.iter().filter(|(_, (url, name), _)| (url.as_str(), name.as_str()) == branch);
+        for (at, _, commit) in pushes.take_while(|(at, ..)| *at <= to) {
+            if *at <= from {
+                tips.clear();
+            }
+            tips.insert(commit.as_str());
+        }
+        tips
+    }
+
+    /// The commit each source is at in the end.
+    pub(super) fn ends(&self, sources: &[Source<'_>]) -> Accepted<'_> {
+        sources.iter().map(|source| self.tips(source.branch, Timestamp::MAX, Timestamp::MAX)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! What the simulator once found, each in a world as small as it can be.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::action::{Action, Edit};
+use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::run;
+use crate::scenario::Scenario;
+use crate::wire::Weather;
+
+/// A fleet of which each is in a tier; one of each step may be under way.
+fn fleet(tiers: &[usize]) -> Fleet {
+    let element = |(number, tier): (usize, &usize)| {
+        let element = Element { tier: *tier, member: "north".to_owned(), home: Home::Branch(0) };
+        (format!("app-{number}"), element)
+    };
+    let last = tiers.iter().copied().max().unwrap_or_default();
+    Fleet {
+        elements: tiers.iter().enumerate().map(element).collect(),
+        variant: 0,
+        option: false,
+        finalizer: true,
+        automated: true,
+        paused: false,
+        abort: None,
+        retry: None,
+        skips: BTreeMap::new(),
+        spread: false,
+        steps: (0..=last).map(|tier| Step { tier, max_update: Some(json!(1)) }).collect(),
+        deletion: Deletion::AllAtOnce,
+    }
+}
+
+/// What commits hold: each of these moods one after the other.
+fn commits(fleet: &Fleet, moods: &[Mood]) -> Vec<BTreeMap<String, Content>> {
+    let commit = |(number, mood): (usize, &Mood)| {
+        let content = Content { version: format!("m{number}"), mood: *mood, guarded: false };
+        fleet.elements.keys().map(|name| (name.clone(), content.clone())).collect()
+    };
+    moods.iter().enumerate().map(commit).collect()
+}
+
+/// What is wrong in a world in which nothing goes wrong but what is told, each so many milliseconds after the other.
+fn violations(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Vec<String> {
+    judged(scenario(fleet, moods, actions))
+}
+
+fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenario {
+    Scenario {
+        seed: 1,
+        members: vec!["north"],
+        commits: vec![commits(&fleet, moods)],
+        fleet,
+        actions: actions.into_iter().map(|(wait, action)| (Duration::from_millis(wait), action)).collect(),
+        weather: Weather::default(),
+        dooms: BTreeMap::new(),
+        second: None,
+    }
+}
+
+fn judged(scenario: Scenario) -> Vec<String> {
+    let report = run::world(scenario, false);
+    if !report.violations.is_empty() {
+        println!("{report}");
+    }
+    report.violations.iter().map(|violation| format!("{}: {}", violation.invariant, violation.text)).collect()
+}
+
+fn push() -> Action {
+    Action::Push { branch: 0, noticed: vec!["app-0".to_owned(), "app-1".to_owned()] }
+}
+
+#[test]
+fn whoever_was_under_way_when_the_head_was_lost_still_holds_its_slot() {
+    for how in [Edit::Delete, Edit::Reset, Edit::Garble] {
+        let actions = vec![(0, push()), (6_000, Action::Head(how)), (0, Action::Retry { app: None })];
+        assert_eq!(violations(fleet(&[0, 0]), &[Mood::Good, Mood::Slow], actions), [""; 0]);
+    }
+}
+
+#[test]
+fn whoever_is_being_healed_when_a_commit_comes_still_holds_its_slot() {
+    let drift = Action::Drift { app: "app-1".to_owned(), deletes: false };
+    let noticed = Action::Push { branch: 0, noticed: vec!["app-0".to_owned()] };
+    let actions = vec![(0, drift), (200, noticed)];
+    assert_eq!(violations(fleet(&[0, 0]), &[Mood::Good, Mood::Good], actions), [""; 0]);
+}
+
+#[test]
+fn what_was_let_go_is_not_taken_back_by_a_leader_who_has_not_heard() {
+    for seed in 1..6 {
+        let ordered = Fleet { deletion: Deletion::Reverse, ..fleet(&[0, 1]) };
+        let actions = vec![(0, Action::DeleteSet { cascade: "Orphan" })];
+        let weather = Weather { lag: Duration::from_secs(5), ..Weather::default() };
+        let second = Some((Duration::from_secs(5), Duration::from_secs(300)));
+        let scenario = Scenario { seed, weather, second, ..scenario(ordered, &[Mood::Good], actions) };
+        assert_eq!(judged(scenario), [""; 0], "seed {seed}");
+    }
+}

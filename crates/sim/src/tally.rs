@@ -1,0 +1,198 @@
+//! How often things happened in a world, and what is known to happen, so that nothing goes untried unnoticed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::action::ACTIONS;
+use crate::checker::{self, Change, Entry};
+use crate::wire::Fault;
+
+/// What may become of a run and of its steps.
+const COURSES: [&str; 6] =
+    ["run begun", "run superseded", "run finished", "run aborted", "step opened", "steps closed again"];
+/// Writes that are intended, by the letters the head has for them.
+const INTENTS: [(char, &str); 8] = [
+    ('a', "Arm"),
+    ('r', "Refresh"),
+    ('R', "HardRefresh"),
+    ('s', "Spec"),
+    ('o', "Start"),
+    ('h', "Heal"),
+    ('t', "Terminate"),
+    ('f', "Fence"),
+];
+/// How Applications come to be done, by the letters the head has for it.
+const DONE: [(char, &str); 5] =
+    [('d', "Synced"), ('u', "Unchanged"), ('o', "Override"), ('s', "Skipped"), ('t', "Tolerated")];
+/// What a rollout may say that it waits for.
+const BLOCKERS: [&str; 31] = [
+    "WaitingForStep",
+    "WaitingForSlot",
+    "WaitingForRefresh",
+    "Progressing",
+    "SyncFailed",
+    "Degraded",
+    "Suspended",
+    "Missing",
+    "OutOfSyncAfterSync",
+    "PruneOnly",
+    "Unknown",
+    "InvalidApplication",
+    "ApprovalRequired",
+    "SyncWindow",
+    "Paused",
+    "Aborted",
+    "HoldStep",
+    "SpecRewritten",
+    "RevisionMismatch",
+    "RevisionUnresolved",
+    "OrphanedOperation",
+    "Regressed",
+    "DeletionFuse",
+    "PhaseGate",
+    "NoReport",
+    "Starved",
+    "Soaking",
+    "TooManyFailures",
+    "Leaving",
+    "GeneratorError",
+    "Arming",
+];
+
+/// Everything that every build must have tried: each fault and each action.
+pub fn demanded() -> Vec<String> {
+    let faults = Fault::ALL.iter().map(|fault| format!("fault: {}", fault.words()));
+    faults.chain(ACTIONS.iter().map(|action| format!("action: {action}"))).collect()
+}
+
+/// Everything that is counted, whether or not it happened: with it a report tells also what did not.
+pub fn known() -> Vec<String> {
+    let courses = COURSES.iter().map(|course| format!("transition: {course}"));
+    let intents = INTENTS.iter().map(|(_, intent)| format!("transition: intent {intent}"));
+    let done = DONE.iter().map(|(_, done)| format!("transition: done {done}"));
+    let blockers = BLOCKERS.iter().map(|blocker| format!("blocker: {blocker}"));
+    demanded().into_iter().chain(courses).chain(intents).chain(done).chain(blockers).collect()
+}
+
+/// What the history of a set tells to have happened, and how often.
+pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let mut add = |what: String, number: usize| *counts.entry(what).or_default() += number as u64;
+    add("starts".to_owned(), checker::starts(entries).len());
+    add("writes".to_owned(), entries.len());
+    let head_name = format!("{set}.baton-rollout");
+    let mut head = Head::default();
+    for entry in
+        entries.iter().filter(|entry| &*entry.cluster == "control" && entry.change != Change::Deleted)
+    {
+        match &*entry.resource {
+            "applicationsets.argoproj.io" => {
+                let blockers = entry.object.pointer("/status/rollout/blockers").and_then(Value::as_array);
+                for blocker in blockers.into_iter().flatten() {
+                    add(format!("blocker: {}", blocker["reason"].as_str().unwrap_or_default()), 1);
+                }
+            }
+            "configmaps" if *entry.name == *head_name => {
+                let Some(next) = Head::read(&entry.object) else { continue };
+                next.since(&head).into_iter().for_each(|what| add(format!("transition: {what}"), 1));
+                head = next;
+            }
+            _ => {}
+        }
+    }
+    counts
+}
+
+/// A head as it was stored.
+#[derive(Default)]
+struct Head {
+    seq: u64,
+    open: u64,
+    finished: bool,
+    aborted: bool,
+    /// By Application: number and letters of the last intended write.
+    rows: BTreeMap<String, (u64, Vec<char>)>,
+}
+
+impl Head {
+    fn read(object: &Value) -> Option<Head> {
+        let data = object["data"].as_object()?;
+        let run: Value = serde_json::from_str(data.get("run")?.as_str()?).ok()?;
+        let texts =
+            data.iter().filter(|(key, _)| key.starts_with("apps.")).filter_map(|(_, text)| text.as_str());
+        let row = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [id, _, n, letters, ..] = words.as_slice() else { return None };
+            Some(((*id).to_owned(), (n.parse().ok()?, letters.chars().collect())))
+        };
+        Some(Head {
+            seq: run["seq"].as_u64()?,
+            open: run["open"].as_u64().unwrap_or(0),
+            finished: !run["finished"].is_null(),
+            aborted: run["aborted"].as_bool().unwrap_or(false),
+            rows: texts.flat_map(str::lines).filter_map(row).collect(),
+        })
+    }
+
+    /// What happened since another.
+    fn since(&self, before: &Head) -> Vec<String> {
+        let mut what = Vec::new();
+        let same = self.seq == before.seq;
+        let courses = [
+            (!same, "run begun"),
+            (!same && before.seq > 0 && !before.finished && !before.aborted, "run superseded"),
+            (self.finished && !(same && before.finished), "run finished"),
+            (self.aborted && !(same && before.aborted), "run aborted"),
+            (self.open > if same { before.open } else { 0 }, "step opened"),
+            (same && self.open < before.open, "steps closed again"),
+        ];
+        what.extend(courses.into_iter().filter(|(did, _)| *did).map(|(_, course)| course.to_owned()));
+        for (id, (n, letters)) in &self.rows {
+            let known = before.rows.get(id).filter(|_| same);
+            let letter = |place: usize| letters.get(place).copied().unwrap_or('-');
+            if known.map(|(n, _)| n) != Some(n) {
+                let fence = letter(3) == '+';
+                let intent = INTENTS.iter().find(|(known, _)| *known == if fence { 'f' } else { letter(0) });
+                what.extend(intent.map(|(_, intent)| format!("intent {intent}")));
+            }
+            if known.map(|(_, letters)| letters.get(2)) != Some(letters.get(2)) {
+                let done = DONE.iter().find(|(known, _)| *known == letter(2));
+                what.extend(done.map(|(_, done)| format!("done {done}")));
+            }
+        }
+        what
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn head(run: Value, rows: &str) -> Head {
+        Head::read(&json!({"data": {"run": run.to_string(), "apps.00000": rows}})).expect("a head")
+    }
+
+    #[test]
+    fn what_happened_is_told_from_one_head_to_the_next() {
+        let first = head(json!({"seq": 1, "open": 1}), "a p 1 o+-- 0 1\nb p 0 ---- 0 0\n");
+        assert_eq!(first.since(&Head::default()), ["run begun", "step opened", "intent Start"]);
+        let second = head(json!({"seq": 1, "open": 2}), "a p 1 o-d- 0 1\nb p 1 o+-+ 0 0\n");
+        assert_eq!(second.since(&first), ["step opened", "done Synced", "intent Fence"]);
+        let third = head(json!({"seq": 1, "open": 1, "finished": "x"}), "a p 1 o-d- 0 1\nb p 1 o--- 0 0\n");
+        assert_eq!(third.since(&second), ["run finished", "steps closed again"]);
+        let fourth = head(json!({"seq": 2, "open": 0, "aborted": true}), "a p 1 ---- 0 1\n");
+        assert_eq!(fourth.since(&second), ["run begun", "run superseded", "run aborted"]);
+        assert!(fourth.since(&fourth).is_empty());
+    }
+
+    #[test]
+    fn everything_known_is_told_once() {
+        let known = known();
+        let distinct: std::collections::BTreeSet<&String> = known.iter().collect();
+        assert_eq!(distinct.len(), known.len());
+        assert!(demanded().iter().all(|what| distinct.contains(what)));
+    }
+}

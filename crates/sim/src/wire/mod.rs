@@ -1,0 +1,293 @@
+//! The wire between a controller and a cluster, and what goes wrong on it.
+//!
+//! Each request takes a while and has a moment of its own; each watch is late by a delay of its own and keeps its
+//! order; requests fail in every way there is; a controller may be struck at any write. A new kind of fault is one more
+//! [`Fault`].
+
+mod life;
+mod stream;
+mod weather;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use baton_apiserver::{Body as Answer, Cluster};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time::Instant;
+use tower::Service;
+
+pub(crate) use self::life::{Blow, Doom, Life, Moment};
+pub(crate) use self::weather::{Fault, Weather};
+use crate::dice::{Dice, hash};
+use crate::sequencer::Sequencer;
+
+/// Longest time a request takes, in milliseconds.
+const LATENCY: u64 = 12;
+/// When a write without an answer takes effect, in milliseconds: after its controller gave it up.
+const AFTERWARDS: (u64, u64) = (31_000, 45_000);
+
+/// What all wires of a world share.
+pub(crate) struct Air {
+    seed: u64,
+    begun: Instant,
+    sequencer: Sequencer,
+    pub(crate) weather: Weather,
+    /// Set once faults have stopped.
+    calm: AtomicBool,
+    /// Places nothing can be heard of.
+    away: Mutex<BTreeSet<String>>,
+    tally: Mutex<BTreeMap<Fault, u64>>,
+}
+
+/// A wire of one life to one cluster.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    cluster: Cluster,
+    place: Arc<str>,
+    life: Arc<Life>,
+    air: Arc<Air>,
+}
+
+// === impl Air ===
+
+impl Air {
+    pub(crate) fn new(seed: u64, sequencer: Sequencer, weather: Weather) -> Arc<Air> {
+        Arc::new(Air {
+            seed,
+            begun: Instant::now(),
+            sequencer,
+            weather,
+            calm: AtomicBool::new(false),
+            away: Mutex::default(),
+            tally: Mutex::default(),
+        })
+    }
+
+    /// No more faults.
+    pub(crate) fn calm(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is heard of a place any more, or again.
+    pub(crate) fn set_away(&self, place: &str, away: bool) {
+        let mut all = self.away.lock();
+        match away {
+            true => drop(all.insert(place.to_owned())),
+            false => drop(all.remove(place)),
+        }
+    }
+
+    fn is_away(&self, place: &str) -> bool {
+        !self.is_calm() && self.away.lock().contains(place)
+    }
+
+    pub(crate) fn count(&self, fault: Fault) {
+        *self.tally.lock().entry(fault).or_default() += 1;
+    }
+
+    /// How often each fault happened.
+    pub(crate) fn tally(&self) -> BTreeMap<Fault, u64> {
+        self.tally.lock().clone()
+    }
+}
+
+// === impl Wire ===
+
+impl Wire {
+    pub(crate) fn new(cluster: &Cluster, place: &str, life: &Arc<Life>, air: &Arc<Air>) -> Wire {
+        Wire { cluster: cluster.clone(), place: place.into(), life: life.clone(), air: air.clone() }
+    }
+
+    async fn carry(self, request: Request<Body>) -> Response<Answer> {
+        let (head, body) = request.into_parts();
+        let body = match BodyExt::collect(body).await {
+            Ok(body) => body.to_bytes(),
+            // The controller gave its own request up.
+            Err(_) => return std::future::pending().await,
+        };
+        let mut dice = self.dice(&head, &body);
+        self.turn(&mut dice).await;
+        if self.air.is_away(&self.place) {
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
+        }
+        let query = head.uri.query().unwrap_or_default();
+        if query.contains("watch=true") || query.contains("watch=1") {
+            return self.watch(head, body, dice).await;
+        }
+        let is_read = head.method == Method::GET;
+        if is_read || self.air.is_calm() {
+            let failed = self.strike(&mut dice, &head.method);
+            return match failed {
+                Some(fault) => self.refused(fault, &mut dice),
+                None => self.send(head, body).await,
+            };
+        }
+        match self.life.blow(is_recorded(&head)) {
+            None => {}
+            Some(Blow::Before) => return self.die(Fault::CrashBefore).await,
+            Some(Blow::After) => {
+                self.send(head, body).await;
+                return self.die(Fault::CrashAfter).await;
+            }
+            Some(Blow::Freeze(nap)) => {
+                self.air.count(Fault::FrozenLeader);
+                self.life.freeze(nap);
+                self.turn(&mut dice).await;
+                return self.send(head, body).await;
+            }
+        }
+        self.write(head, body, dice).await
+    }
+
+    async fn write(self, head: Parts, body: Bytes, mut dice: Dice) -> Response<Answer> {
+        let Some(fault) = self.strike(&mut dice, &head.method) else { return self.send(head, body).await };
+        match fault {
+            Fault::FailedAfter => drop(self.send(head, body).await),
+            Fault::Lost => return std::future::pending().await,
+            Fault::Unanswered => {
+                self.send(head, body).await;
+                return std::future::pending().await;
+            }
+            Fault::LandsLater => {
+                let late = Duration::from_millis(dice.between(AFTERWARDS.0, AFTERWARDS.1));
+                tokio::spawn(async move {
+                    self.air.sequencer.turn(late, dice.roll()).await;
+                    self.send(head, body).await
+                });
+                return std::future::pending().await;
+            }
+            _ => {}
+        }
+        self.refused(fault, &mut dice)
+    }
+
+    async fn watch(self, head: Parts, body: Bytes, mut dice: Dice) -> Response<Answer> {
+        let goes_on = head.uri.query().is_some_and(goes_on);
+        if !self.air.is_calm() && goes_on && dice.chance(self.air.weather.too_old) {
+            self.air.count(Fault::TooOld);
+            return match dice.chance(50) {
+                true => refusal(StatusCode::GONE, "Expired"),
+                false => {
+                    let event = json!({"type": "ERROR", "object": status(StatusCode::GONE, "Expired")});
+                    answer(StatusCode::OK, format!("{event}\n"))
+                }
+            };
+        }
+        let answer = self.send(head, body).await;
+        match answer.status().is_success() {
+            true => stream::late(&self, answer, dice),
+            false => answer,
+        }
+    }
+
+    async fn send(&self, head: Parts, body: Bytes) -> Response<Answer> {
+        self.cluster.handle(Request::from_parts(head, Full::new(body))).await
+    }
+
+    /// Waits for the moment of a request.
+    async fn turn(&self, dice: &mut Dice) {
+        self.life.moves().await;
+        let latency = Duration::from_millis(dice.between(1, LATENCY));
+        self.air.sequencer.turn(latency, dice.roll()).await;
+        self.life.moves().await;
+        if self.life.is_over() {
+            std::future::pending().await
+        }
+    }
+
+    /// What befalls a request.
+    fn strike(&self, dice: &mut Dice, method: &Method) -> Option<Fault> {
+        if self.air.is_calm() {
+            return None;
+        }
+        let fault = self.air.weather.strike(dice, *method == Method::GET, *method == Method::POST)?;
+        self.air.count(fault);
+        Some(fault)
+    }
+
+    fn refused(&self, fault: Fault, dice: &mut Dice) -> Response<Answer> {
+        match fault {
+            Fault::Conflict => refusal(StatusCode::CONFLICT, "Conflict"),
+            Fault::Throttled => refusal(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            _ if dice.chance(50) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+            _ => refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
+        }
+    }
+
+    /// Randomness of a request: of what it asks and when, and not of which thread was faster.
+    fn dice(&self, head: &Parts, body: &Bytes) -> Dice {
+        let now = Instant::now().duration_since(self.air.begun).as_millis();
+        let body = hash(&String::from_utf8_lossy(body));
+        let name = format!("{} {now} {} {} {} {body}", self.life.name, self.place, head.method, head.uri);
+        Dice::new(self.air.seed, &name)
+    }
+
+    async fn die(&self, how: Fault) -> Response<Answer> {
+        self.air.count(how);
+        self.life.end();
+        std::future::pending().await
+    }
+}
+
+/// Whether it writes to an Application what the head of a rollout was changed for before.
+fn is_recorded(head: &Parts) -> bool {
+    let is_rollout = head.uri.query().is_some_and(|query| query.contains("fieldManager=baton-rollout"));
+    is_rollout && head.uri.path().contains("/applications/")
+}
+
+/// Whether a watch goes on from where another ended.
+fn goes_on(query: &str) -> bool {
+    query
+        .split('&')
+        .any(|pair| pair.strip_prefix("resourceVersion=").is_some_and(|version| !version.is_empty()))
+}
+
+fn status(code: StatusCode, reason: &str) -> serde_json::Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason,
+        "code": code.as_u16(), "message": format!("the simulated weather says {reason}"),
+    })
+}
+
+fn refusal(code: StatusCode, reason: &str) -> Response<Answer> {
+    answer(code, status(code, reason).to_string())
+}
+
+fn answer(code: StatusCode, body: String) -> Response<Answer> {
+    let mut answer = Response::new(Full::new(Bytes::from(body)).boxed_unsync());
+    *answer.status_mut() = code;
+    let json = http::HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    answer
+}
+
+impl Service<Request<Body>> for Wire {
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let wire = self.clone();
+        Box::pin(async move { Ok(wire.carry(request).await) })
+    }
+}

@@ -1,0 +1,173 @@
+//! Which faults there are, and how often each befalls the requests of a world.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::dice::Dice;
+
+/// Everything that goes wrong in a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    /// A controller dies before its write took effect.
+    CrashBefore,
+    /// A controller dies after its write took effect, and before it knows.
+    CrashAfter,
+    /// An event of a watch comes late.
+    Late,
+    /// A write is refused with 409.
+    Conflict,
+    /// A request is refused with 429.
+    Throttled,
+    /// A write is refused with 5xx.
+    Refused,
+    /// A write takes effect and is answered with 5xx.
+    FailedAfter,
+    /// A write has no effect and no answer.
+    Lost,
+    /// A write takes effect and has no answer.
+    Unanswered,
+    /// A write has no answer, and takes effect long after.
+    LandsLater,
+    /// A read is answered with 5xx.
+    ReadFails,
+    /// A watch ends in the middle; what was under way is lost.
+    WatchCut,
+    /// A watch cannot go on where it ended: everything is listed anew, and what was between is never seen.
+    TooOld,
+    /// Two controllers of sets at once.
+    SecondLeader,
+    /// A leader stands still between what it recorded and the write that allows, and later goes on beside its successor.
+    FrozenLeader,
+    /// A member answers nothing but 503 for a while.
+    MemberAway,
+    /// Git answers nothing for a while.
+    GitAway,
+    /// Somebody deletes the head of the rollout.
+    HeadDeleted,
+    /// Somebody empties the head of the rollout.
+    HeadWiped,
+    /// Somebody writes nonsense into the head of the rollout.
+    HeadGarbled,
+}
+
+impl Fault {
+    /// Every one.
+    pub(crate) const ALL: [Fault; 20] = [
+        Fault::CrashBefore,
+        Fault::CrashAfter,
+        Fault::Late,
+        Fault::Conflict,
+        Fault::Throttled,
+        Fault::Refused,
+        Fault::FailedAfter,
+        Fault::Lost,
+        Fault::Unanswered,
+        Fault::LandsLater,
+        Fault::ReadFails,
+        Fault::WatchCut,
+        Fault::TooOld,
+        Fault::SecondLeader,
+        Fault::FrozenLeader,
+        Fault::MemberAway,
+        Fault::GitAway,
+        Fault::HeadDeleted,
+        Fault::HeadWiped,
+        Fault::HeadGarbled,
+    ];
+
+    /// In a few words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Fault::CrashBefore => "crash before a write",
+            Fault::CrashAfter => "crash after a write",
+            Fault::Late => "event delivered late",
+            Fault::Conflict => "write refused with 409",
+            Fault::Throttled => "request refused with 429",
+            Fault::Refused => "write refused with 5xx",
+            Fault::FailedAfter => "5xx after a write took effect",
+            Fault::Lost => "write lost without an answer",
+            Fault::Unanswered => "no answer after a write took effect",
+            Fault::LandsLater => "write that takes effect after it was given up",
+            Fault::ReadFails => "read answered with 5xx",
+            Fault::WatchCut => "watch cut",
+            Fault::TooOld => "watch too old to go on",
+            Fault::SecondLeader => "second leader",
+            Fault::FrozenLeader => "leader frozen before a write it had recorded",
+            Fault::MemberAway => "member away",
+            Fault::GitAway => "git away",
+            Fault::HeadDeleted => "head of the rollout deleted",
+            Fault::HeadWiped => "head of the rollout emptied",
+            Fault::HeadGarbled => "head of the rollout garbled",
+        }
+    }
+}
+
+/// Faults of requests that fail or succeed at once, and how often each happens where it does.
+const QUICK: [Fault; 5] =
+    [Fault::Conflict, Fault::Throttled, Fault::Refused, Fault::FailedAfter, Fault::ReadFails];
+/// Faults of requests that are waited for until time is up.
+const SILENT: [Fault; 3] = [Fault::Lost, Fault::Unanswered, Fault::LandsLater];
+
+/// How often what goes wrong with requests.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Weather {
+    /// Longest delay of a watch.
+    pub(crate) lag: Duration,
+    /// Of a thousand requests.
+    pub(crate) rates: BTreeMap<Fault, u64>,
+    /// Longest life of a watch.
+    pub(crate) cut: Option<Duration>,
+    /// Of a hundred watches that go on, how many cannot.
+    pub(crate) too_old: u64,
+}
+
+impl Weather {
+    /// Draws the weather of a world in which one fault is sure to be tried.
+    pub(crate) fn new(dice: &mut Dice, featured: Fault) -> Weather {
+        let mut lag = Duration::from_millis(*dice.pick(&[0, 500, 2_000, 5_000]));
+        if featured == Fault::Late {
+            lag = lag.max(Duration::from_secs(2));
+        }
+        let mut rates = BTreeMap::new();
+        for fault in QUICK {
+            if featured == fault || dice.chance(15) {
+                rates.insert(fault, *dice.pick(&[5, 15, 40]).max(&if featured == fault { 40 } else { 0 }));
+            }
+        }
+        for fault in SILENT {
+            if featured == fault || dice.chance(6) {
+                rates.insert(fault, if featured == fault { 25 } else { 8 });
+            }
+        }
+        let cuts = [Fault::WatchCut, Fault::TooOld].contains(&featured) || dice.chance(20);
+        let cut = cuts.then(|| Duration::from_secs(*dice.pick(&[10, 30, 90])));
+        let too_old = match cuts {
+            true => {
+                if featured == Fault::TooOld {
+                    60
+                } else {
+                    *dice.pick(&[0, 20, 50])
+                }
+            }
+            false => 0,
+        };
+        Weather { lag, rates, cut, too_old }
+    }
+
+    /// Whether controllers wait for answers that never come.
+    pub(crate) fn is_silent(&self) -> bool {
+        SILENT.iter().any(|fault| self.rates.contains_key(fault))
+    }
+
+    /// What befalls a request, if anything does.
+    pub(crate) fn strike(&self, dice: &mut Dice, is_read: bool, is_create: bool) -> Option<Fault> {
+        let fits = |fault: Fault| match fault {
+            Fault::ReadFails => is_read,
+            Fault::Throttled => true,
+            Fault::Conflict => !is_read && !is_create,
+            _ => !is_read,
+        };
+        let struck = self.rates.iter().find(|(_, rate)| dice.below(1000) < **rate);
+        struck.map(|(fault, _)| *fault).filter(|fault| fits(*fault))
+    }
+}
