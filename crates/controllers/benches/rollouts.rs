@@ -45,7 +45,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     println!("Applications made and rolled out once, then a commit; per Application: writes, bytes written");
     println!(
-        "  {:>6} {:>5} {:>9} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6} {:>8} {:>7}",
+        "  {:>6} {:>5} {:>9} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6} {:>8} {:>7}",
         "apps",
         "steps",
         "maxUpdate",
@@ -53,6 +53,7 @@ fn main() {
         "writes",
         "heads",
         "views",
+        "status",
         "lists",
         "409s",
         "bytes/app",
@@ -89,7 +90,9 @@ fn main() {
 struct Counts {
     writes: usize,
     heads: usize,
+    /// Writes of the set's status by the rollout side, and by the generation side.
     views: usize,
+    statuses: usize,
     lists: usize,
     deletes: usize,
     conflicts: usize,
@@ -117,10 +120,11 @@ async fn rollout(apps: usize, steps: usize, limit: &str) {
     fleet.complete(&["fleet"], 2).await;
     let (took, counts) = (begin.elapsed(), fleet.counts.lock().clone());
     println!(
-        "  {apps:>6} {steps:>5} {limit:>9} {made:>6.1} {:>7.2} {:>6} {:>6} {:>6} {:>6} {:>9.0} {:>6.1} {:>8.1} {:>7}",
+        "  {apps:>6} {steps:>5} {limit:>9} {made:>6.1} {:>7.2} {:>6} {:>6} {:>6} {:>6} {:>6} {:>9.0} {:>6.1} {:>8.1} {:>7}",
         counts.writes as f64 / apps as f64,
         counts.heads,
         counts.views,
+        counts.statuses,
         counts.lists,
         counts.conflicts,
         counts.bytes as f64 / apps as f64,
@@ -474,7 +478,10 @@ impl Service<Request<Body>> for Counted {
                     (counts.heads, counts.bytes) = (counts.heads + 1, counts.bytes + bytes)
                 }
                 _ if path.ends_with("/status") => {
-                    (counts.views, counts.bytes) = (counts.views + 1, counts.bytes + bytes)
+                    let ours = query.contains("fieldManager=baton-rollout");
+                    counts.views += usize::from(ours);
+                    counts.statuses += usize::from(!ours);
+                    counts.bytes += bytes;
                 }
                 _ => {}
             }
