@@ -69,3 +69,45 @@ impl Git {
         sources.iter().map(|source| self.tips(source.branch, Timestamp::MAX, Timestamp::MAX)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_source_or_several_are_read_alike() {
+        let one = json!({"repoURL": "r", "targetRevision": "main", "path": "a"});
+        let other = json!({"repoURL": "x", "targetRevision": "main", "path": "b"});
+        let directories =
+            |spec: &Value| sources(spec).iter().map(|source| source.directory.to_owned()).collect::<Vec<_>>();
+        assert_eq!(directories(&json!({"source": one})), ["a"]);
+        assert_eq!(directories(&json!({"sources": [one, other]})), ["a", "b"]);
+        assert_eq!(revisions(&json!({"revision": "1"})), ["1"]);
+        assert_eq!(revisions(&json!({"revision": "", "revisions": ["1", "2"]})), ["1", "2"]);
+        let accepted = vec![BTreeSet::from(["1"]), BTreeSet::from(["2", "3"])];
+        assert!(accepts(&accepted, &["1", "3"]));
+        assert!(!accepts(&accepted, &["2", "3"]) && !accepts(&accepted, &["1"]));
+    }
+
+    #[test]
+    fn a_branch_points_to_what_was_pushed_last() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let main = || ("r".to_owned(), "main".to_owned());
+        let other = ("r".to_owned(), "other".to_owned());
+        let push = |time, branch, commit: &str| (time, branch, commit.to_owned());
+        let pushes = vec![
+            push(at(0), main(), "1"),
+            push(at(5), other, "x"),
+            push(at(10), main(), "2"),
+            push(at(20), main(), "3"),
+        ];
+        let git = Git { pushes, ..Git::default() };
+        let tips = |from, to| git.tips(("r", "main"), at(from), at(to)).into_iter().collect::<Vec<_>>();
+        assert_eq!(tips(1, 9), ["1"]);
+        assert_eq!(tips(1, 10), ["1", "2"]);
+        assert_eq!(tips(10, 15), ["2"]);
+        assert_eq!(tips(11, 30), ["2", "3"]);
+    }
+}

@@ -3,6 +3,7 @@
 mod approval;
 mod budget;
 mod deletion;
+mod held;
 mod order;
 mod progress;
 mod story;

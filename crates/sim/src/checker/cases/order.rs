@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::story::{App, R1, R2, Story, done, rolling};
+use crate::checker::Change;
 
 const TIERS: [&str; 3] = ["t0", "t1", "t1"];
 
@@ -131,4 +132,23 @@ fn nothing_is_started_that_no_step_holds_or_the_set_does_not_want() {
         story.judged(),
         ["I1: b was started though no step holds it", "I1: c was started as the set did not want it"]
     );
+}
+
+#[test]
+fn what_people_skip_counts_as_done_in_the_run_they_meant() {
+    let strategy = rolling(&["t0", "t1"], None);
+    let skip = |pin: &str| json!({"metadata": {"annotations": {"baton.dev/skip": format!("a={pin}")}}});
+    let told = |pin: &str| {
+        let mut story = story();
+        let rows =
+            json!({"data": {"run": "{}", "apps.00000": "uid-a 0123 0 ---- 0 0\nuid-b 4567 0 ---- 0 0\n"}});
+        story.write("control", "configmaps", "fleet.baton-rollout", Change::Modified, rows);
+        story.set(&["a", "b", "c"], TIERS, strategy.clone(), skip(pin));
+        story.wait(300);
+        story.app(done("b", "t1", R1).outdated(R2).started(R2, 1));
+        story.judged()
+    };
+    assert_eq!(told("0123"), [""; 0]);
+    let expected = "I1: b (step 2) was started in run 1 before a (step 1) was done: it is at 1111111";
+    assert_eq!(told("89ab"), [expected], "what another run asked of it");
 }
