@@ -8,7 +8,8 @@ use baton_api::names::baton::{DELETION_FUSE, GUARD_SUFFIX};
 use baton_api::strategy::{
     DeletionOrder, MatchExpression, MatchOperator, RolloutStep, Strategy, StrategyType,
 };
-use baton_rollout::fuse::Fuse;
+use baton_rollout::control;
+use baton_rollout::steps::Steps;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ const ROLLING: &str = "spec.strategy.rollingSync.steps";
 const DELETION: &str = "spec.strategy.deletionSync.steps";
 
 pub(crate) fn judge(set: &ApplicationSet, report: &mut Report<'_>) {
-    fuse(set, report);
+    words(set, report);
     let Some(strategy) = &set.spec.strategy else { return };
     kinds(strategy, report);
     unkept(set, strategy, report);
@@ -115,10 +116,11 @@ fn unkept(set: &ApplicationSet, strategy: &Strategy, report: &mut Report<'_>) {
     }
 }
 
-fn fuse(set: &ApplicationSet, report: &mut Report<'_>) {
-    let Some(text) = set.metadata.annotations.as_ref().and_then(|all| all.get(DELETION_FUSE)) else { return };
-    if let Err(error) = text.parse::<Fuse>() {
-        report.error("deletion-fuse", format!("metadata.annotations.{DELETION_FUSE}"), error.to_string());
+/// Annotations that ask for something in words nobody understands.
+fn words(set: &ApplicationSet, report: &mut Report<'_>) {
+    for word in control::misunderstood(set.metadata.annotations.as_ref(), None) {
+        let rule = if word.annotation == DELETION_FUSE { "deletion-fuse" } else { "annotation" };
+        report.error(rule, format!("metadata.annotations.{}", word.annotation), word.why);
     }
 }
 
@@ -140,6 +142,9 @@ fn one(step: &RolloutStep, path: &str, deletes: bool, report: &mut Report<'_>) {
                 format!("steps know the operators In and NotIn, not {:?}", other.as_str()),
             ),
         }
+    }
+    for issue in Steps::read(std::slice::from_ref(step)).1.iter().filter(|issue| issue.closes()) {
+        report.error("step-end", format!("{path}.{}", issue.field()), issue.what());
     }
     if let Some(limit) = &step.max_update {
         max_update(limit, &format!("{path}.maxUpdate"), deletes, report);

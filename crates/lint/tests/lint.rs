@@ -246,6 +246,33 @@ fn an_order_of_deletion_that_is_not_kept_is_told() {
     let found = findings(&fused);
     assert_eq!(found.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["deletion-fuse"]);
     assert_eq!(findings(&fused.replacen("half", "30%", 1)), []);
+    let held = fused.replacen("baton.dev/deletion-fuse: half", "baton.dev/paused: 'yes'", 1);
+    let found = findings(&held);
+    assert_eq!(found.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["annotation"]);
+    assert_eq!(findings(&held.replacen("'yes'", "'true'", 1)), []);
+}
+
+#[test]
+fn what_ends_a_step_must_be_readable() {
+    for (field, ok) in [
+        ("waitDuration: soon", false),
+        ("waitDuration: 1d", false),
+        ("waitDuration: 10m", true),
+        ("progressDeadline: 0s", false),
+        ("maxFailures: -1", false),
+        ("maxFailures: 200%", false),
+        ("maxFailures: 1", true),
+    ] {
+        let first = "- matchExpressions:";
+        let set = GOOD.replacen(first, &format!("- {field}\n          matchExpressions:"), 1);
+        assert_ne!(set, GOOD);
+        let found = findings(&set);
+        let path =
+            format!("spec.strategy.rollingSync.steps[0].{}", field.split(':').next().unwrap_or_default());
+        let told: Vec<(&str, &str)> = found.iter().map(|one| (one.rule, one.path.as_str())).collect();
+        let expected = if ok { vec![] } else { vec![("step-end", path.as_str())] };
+        assert_eq!(told, expected, "{field}");
+    }
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn rollout(apps: usize, steps: usize, limit: &serde_json::Value) {
         spec: Some(spec),
         sources: vec![key.clone()],
         self_heal: false,
+        fault: None,
     };
     let wanted = Wanted {
         set: "3f6c0a0e-8a7e-4b0e-9d43-4f0f6b8f3a11".into(),
@@ -130,6 +131,7 @@ fn live(number: usize, spec: Fingerprint) -> Live {
         sync: SyncCode::OutOfSync,
         prune_only: false,
         health: HealthCode::Missing,
+        ailing: None,
         reported: vec!["c0ffee".into()],
         error: None,
         operation: None,

@@ -73,6 +73,8 @@ pub enum Reason {
     GeneratorError,
     /// Automatic sync is being switched off.
     Arming,
+    /// What a step says of its end cannot be read.
+    InvalidRolloutConfig,
 }
 
 /// One thing that is waited for.
@@ -95,7 +97,7 @@ pub struct Blocker {
 // === impl Reason ===
 
 impl Reason {
-    const ALL: [Reason; 33] = [
+    const ALL: [Reason; 34] = [
         Reason::WaitingForStep,
         Reason::WaitingForSlot,
         Reason::WaitingForRefresh,
@@ -129,6 +131,7 @@ impl Reason {
         Reason::Leaving,
         Reason::GeneratorError,
         Reason::Arming,
+        Reason::InvalidRolloutConfig,
     ];
 
     /// The reason of this name.
@@ -172,6 +175,7 @@ impl Reason {
             Reason::Leaving => "Leaving",
             Reason::GeneratorError => "GeneratorError",
             Reason::Arming => "Arming",
+            Reason::InvalidRolloutConfig => "InvalidRolloutConfig",
         }
     }
 
@@ -217,6 +221,7 @@ impl Reason {
             Reason::Leaving => "its deletion to end",
             Reason::GeneratorError => "the error of the ApplicationSet to be mended",
             Reason::Arming => "automatic sync to be off everywhere",
+            Reason::InvalidRolloutConfig => "the field to be mended in spec.strategy",
         }
     }
 }

@@ -5,13 +5,13 @@
 
 mod leaving;
 mod obstacle;
+mod remarks;
 
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_api::application_set::{ApplicationSetApplicationStatus, ConditionStatus, ProgressiveSyncCode};
 use baton_api::conditions::application_set::DELETION_HELD;
-use baton_api::names::baton::PAUSED;
 use baton_api::rollout_status::{DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -20,6 +20,7 @@ use serde::Serialize;
 pub use obstacle::Obstacle;
 
 use crate::blocker::Reason;
+use crate::control;
 use crate::head::{Done, Head, Intent};
 use crate::pin::{Fingerprint, Resolution, SourceKey};
 use crate::plan;
@@ -75,6 +76,9 @@ pub struct Standing {
     pub deletion: Option<DeletionStanding>,
     /// What revisions were resolved to.
     pub revisions: Vec<Resolved>,
+    /// What is wrong with how it is asked for, or surprising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// How a step stands.
@@ -241,6 +245,7 @@ pub fn standing(set: &ApplicationSet, head: Option<&Head>, known: &BTreeMap<Stri
         standing.obstacles.push(Obstacle::new(Reason::NoReport, String::new(), message));
     }
     standing.first = first(&standing);
+    standing.remarks = remarks::of(set, &standing);
     standing
 }
 
@@ -263,6 +268,7 @@ fn told(set: &ApplicationSet, rollout: &RolloutStatus) -> Standing {
         obstacles: rollout.blockers.iter().map(Obstacle::of).collect(),
         applications: Vec::new(),
         deletion: None,
+        remarks: Vec::new(),
         revisions: rollout
             .revisions
             .iter()
@@ -339,13 +345,13 @@ fn derived(set: &ApplicationSet) -> Standing {
         applications: Vec::new(),
         deletion: None,
         revisions: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
 /// A pause counts from the moment it is asked for, before any status tells of it.
 fn paused(set: &ApplicationSet, head: Option<&Head>, standing: &mut Standing) {
-    let asked =
-        set.metadata.annotations.as_ref().and_then(|all| all.get(PAUSED)).is_some_and(|v| v == "true");
+    let asked = control::is_paused(set.metadata.annotations.as_ref());
     let ended =
         [RolloutState::Complete, RolloutState::Aborted].iter().any(|end| standing.state == end.as_str());
     if !(asked || head.is_some_and(|head| head.run.paused)) || ended {

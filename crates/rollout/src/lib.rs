@@ -6,6 +6,7 @@
 //! to do next; it never acts.
 
 pub mod blocker;
+pub mod control;
 pub mod deletion;
 pub mod explain;
 pub mod fuse;
@@ -17,3 +18,4 @@ pub mod plan;
 pub mod shift;
 pub mod stamp;
 pub mod steps;
+pub mod trouble;

@@ -33,6 +33,8 @@ pub struct Live {
     pub prune_only: bool,
     /// How it is.
     pub health: HealthCode,
+    /// Which of its resources makes it so, and what that says, where it is not healthy and something is told.
+    pub ailing: Option<Arc<str>>,
     /// The revisions it reports, one per source.
     pub reported: Vec<Arc<str>>,
     /// The first error among its conditions that casts doubt on the rest: type and message.

@@ -221,7 +221,7 @@ pub fn plan(proposal: &Proposal<'_>) -> Plan {
     let strategy = proposal.strategy;
     let rolling = rolling_steps(strategy);
     let (steps, found) = Steps::read(rolling.unwrap_or_default());
-    let mut issues: Vec<String> = found.iter().map(told).collect();
+    let mut issues: Vec<String> = found.iter().map(Issue::to_string).collect();
     if rolling.is_some_and(<[_]>::is_empty) {
         issues
             .push("RollingSync has no steps: nothing is created, changed or deleted until it has".to_owned());
@@ -391,24 +391,6 @@ fn counted(names: &[&str]) -> String {
         [name] => format!("{name} is"),
         [a, b] => format!("{a} and {b} are"),
         [first, rest @ ..] => format!("{first} and {} more are", rest.len()),
-    }
-}
-
-fn told(issue: &Issue) -> String {
-    match issue {
-        Issue::Operator { step, operator } => {
-            format!("step {}: {operator:?} is no operator of steps, which are In and NotIn", step + 1)
-        }
-        Issue::MaxUpdate { step, text } => {
-            format!("step {}: maxUpdate {text:?} is neither a number nor a percentage: 1 is used", step + 1)
-        }
-        Issue::Duration { step, field, text } => {
-            format!("step {}: {field} {text:?} is no duration and has no effect", step + 1)
-        }
-        Issue::MaxFailures { step, text } => format!(
-            "step {}: maxFailures {text:?} is neither a number nor a percentage and has no effect",
-            step + 1
-        ),
     }
 }
 

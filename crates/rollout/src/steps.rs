@@ -1,12 +1,17 @@
 //! The steps of a strategy, as they are meant: which Applications each holds, and how many may be under way at once.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::strategy::{MatchExpression, MatchOperator, RolloutStep};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::pin::Fingerprint;
+
+/// So much of a text that cannot be read is shown.
+const SHOWN: usize = 60;
 
 /// Steps, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +33,9 @@ pub struct Step {
     pub deadline: Option<Duration>,
     /// How many failed Applications do not stop the step.
     pub max_failures: Option<Share>,
+    /// What cannot be read of how the step ends, where something cannot: the next one does not open before it is
+    /// mended.
+    pub misstated: Option<Arc<str>>,
 }
 
 /// A number of Applications, or a part of them.
@@ -39,7 +47,7 @@ pub enum Share {
     Percent(u32),
 }
 
-/// Something wrong with the steps that does not keep them from being followed.
+/// Something wrong with the steps. What says how a step ends keeps the next one shut; the rest is borne.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Issue {
     /// A step, counted from 0, uses an operator that steps do not know: the step then takes no Application that has the label.
@@ -56,7 +64,7 @@ pub enum Issue {
         /// The text.
         text: String,
     },
-    /// A duration that is none; it is as if it were absent.
+    /// A duration that is none: the next step stays shut.
     Duration {
         /// The step.
         step: usize,
@@ -65,7 +73,7 @@ pub enum Issue {
         /// The text.
         text: String,
     },
-    /// A text that is no number or percentage; none is used.
+    /// No number or percentage: none is borne, and the next step stays shut.
     MaxFailures {
         /// The step.
         step: usize,
@@ -135,27 +143,33 @@ impl Step {
                 Share::Count(1)
             })
         });
-        let max_failures = step.max_failures.as_ref().and_then(|limit| match Share::read(limit) {
+        let before = issues.len();
+        let mut duration = |field: &'static str, text: &Option<String>, least: Duration| {
+            let text = text.as_deref().filter(|text| !text.is_empty())?;
+            let read = text.parse::<baton_grammar::duration::Duration>().ok().and_then(|read| read.to_std());
+            let read = read.filter(|read| *read >= least);
+            if read.is_none() {
+                issues.push(Issue::Duration { step: at, field, text: text.to_owned() });
+            }
+            read.filter(|read| !read.is_zero())
+        };
+        let wait = duration("waitDuration", &step.wait_duration, Duration::ZERO);
+        let deadline = duration("progressDeadline", &step.progress_deadline, Duration::from_nanos(1));
+        let max_failures = step.max_failures.as_ref().and_then(|limit| match Share::read_whole(limit) {
             Ok(share) => Some(share),
             Err(text) => {
                 issues.push(Issue::MaxFailures { step: at, text });
                 None
             }
         });
-        let mut duration = |field: &'static str, text: &Option<String>| {
-            let text = text.as_deref().filter(|text| !text.is_empty())?;
-            let read = text.parse::<baton_grammar::duration::Duration>().ok().and_then(|read| read.to_std());
-            if read.is_none() {
-                issues.push(Issue::Duration { step: at, field, text: text.to_owned() });
-            }
-            read.filter(|read| !read.is_zero())
-        };
+        let misstated = issues[before..].first().map(|issue| issue.to_string().into());
         Step {
             expressions: step.match_expressions.clone(),
-            wait: duration("waitDuration", &step.wait_duration),
-            deadline: duration("progressDeadline", &step.progress_deadline),
+            wait,
+            deadline,
             max_update,
             max_failures,
+            misstated,
         }
     }
 
@@ -199,6 +213,15 @@ impl Share {
         }
     }
 
+    /// Reads a number or a percentage, neither less than nothing nor more than all; any other text comes back.
+    fn read_whole(limit: &IntOrString) -> Result<Share, String> {
+        match (limit, Share::read(limit)?) {
+            (IntOrString::Int(count), _) if *count < 0 => Err(count.to_string()),
+            (_, Share::Percent(101..)) => Err(written(limit)),
+            (_, share) => Ok(share),
+        }
+    }
+
     /// So many of `total`: percentages are rounded down, but to no less than one unless they are 0.
     pub fn of(self, total: usize) -> usize {
         match self {
@@ -207,6 +230,75 @@ impl Share {
             Share::Percent(percent) => (percent as usize * total / 100).max(1),
         }
     }
+}
+
+// === impl Issue ===
+
+impl Issue {
+    /// The field it is about.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Issue::Operator { .. } => "matchExpressions",
+            Issue::MaxUpdate { .. } => "maxUpdate",
+            Issue::Duration { field, .. } => field,
+            Issue::MaxFailures { .. } => "maxFailures",
+        }
+    }
+
+    /// Whether the step after it stays shut.
+    pub fn closes(&self) -> bool {
+        matches!(self, Issue::Duration { .. } | Issue::MaxFailures { .. })
+    }
+
+    /// What is wrong, without the step.
+    pub fn what(&self) -> String {
+        match self {
+            Issue::Operator { operator, .. } if operator.is_empty() => {
+                "an operator is missing: steps know In and NotIn".to_owned()
+            }
+            Issue::Operator { operator, .. } => {
+                format!("{:?} is no operator of steps, which are In and NotIn", clipped(operator))
+            }
+            Issue::MaxUpdate { text, .. } => {
+                format!("maxUpdate {:?} is neither a number nor a percentage: 1 is used", clipped(text))
+            }
+            Issue::Duration { field, text, .. } => format!(
+                "{field} {:?} is no duration such as 10m: no later step opens before it is one",
+                clipped(text)
+            ),
+            Issue::MaxFailures { text, .. } => format!(
+                "maxFailures {:?} is neither a number nor a percentage up to 100%: no later step opens before it is one",
+                clipped(text)
+            ),
+        }
+    }
+
+    fn step(&self) -> usize {
+        match self {
+            Issue::Operator { step, .. }
+            | Issue::MaxUpdate { step, .. }
+            | Issue::Duration { step, .. }
+            | Issue::MaxFailures { step, .. } => *step,
+        }
+    }
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}: {}", self.step() + 1, self.what())
+    }
+}
+
+fn written(limit: &IntOrString) -> String {
+    match limit {
+        IntOrString::Int(count) => count.to_string(),
+        IntOrString::String(text) => text.clone(),
+    }
+}
+
+/// As much of a text as a line has room for.
+pub(crate) fn clipped(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SHOWN)]
 }
 
 #[cfg(test)]
@@ -271,5 +363,38 @@ mod tests {
         let step = read.get(0).expect("a step");
         assert_eq!((step.wait, step.deadline), (None, Some(Duration::from_secs(600))));
         assert!(step.holds(&labels(&[])) && !step.holds(&labels(&[("a", "x")])));
+    }
+
+    #[test]
+    fn what_says_how_a_step_ends_must_be_read_or_the_next_stays_shut() {
+        let fields = [
+            ("waitDuration", json!("soon"), false),
+            ("waitDuration", json!("-5s"), false),
+            ("waitDuration", json!("1d"), false),
+            ("waitDuration", json!("99999999h"), false),
+            ("waitDuration", json!("0s"), true),
+            ("waitDuration", json!(""), true),
+            ("waitDuration", json!("1h30m"), true),
+            ("progressDeadline", json!("nope"), false),
+            ("progressDeadline", json!("0s"), false),
+            ("progressDeadline", json!("30m"), true),
+            ("maxFailures", json!(-1), false),
+            ("maxFailures", json!("200%"), false),
+            ("maxFailures", json!("lots"), false),
+            ("maxFailures", json!(0), true),
+            ("maxFailures", json!("100%"), true),
+        ];
+        for (field, value, sound) in fields {
+            let (read, issues) = steps(json!([{}, {field: value}]));
+            let step = read.get(1).expect("a step");
+            assert_eq!((step.misstated.is_none(), issues.is_empty()), (sound, sound), "{field} {value}");
+            assert_eq!(read.get(0).and_then(|step| step.misstated.clone()), None);
+            if let Some(why) = &step.misstated {
+                assert!(why.starts_with(&format!("step 2: {field} ")), "{why}");
+                assert!(issues[0].closes() && issues[0].field() == field);
+            }
+        }
+        let (_, issues) = steps(json!([{"waitDuration": "x".repeat(10_000)}]));
+        assert!(issues[0].to_string().len() < 300);
     }
 }

@@ -319,3 +319,24 @@ fn a_step_was_done_when_the_next_one_opened_and_the_last_when_the_run_ended() {
     assert_eq!(standing.obstacles[0].message, "an operation is under way", "nothing follows the colon");
     assert!(standing.obstacles[0].says("Progressing: an operation is under way: "));
 }
+
+#[test]
+fn what_is_wrong_with_the_words_of_a_set_is_told_and_a_pause_is_one_in_any_words() {
+    let status = json!({"applicationStatus": [entry("d1", "1", "Progressing")], "conditions": [
+        {"type": "InvalidRolloutConfig", "status": "True", "message": "step 1: it is not well"},
+    ]});
+    let standing = told(&set(json!({"baton.dev/paused": "yes", "baton.dev/pausd": "true"}), status));
+    assert_eq!(standing.state, "Paused");
+    assert_eq!(
+        standing.remarks,
+        [
+            "step 1: it is not well",
+            "baton.dev/pausd: no annotation of this name is known: it has no effect",
+            "baton.dev/paused: \"yes\" is not understood and counts as \"true\"",
+            "step 2 holds no Application and is passed over",
+        ]
+    );
+    let well = json!({"applicationStatus": [entry("d1", "1", "Healthy"), entry("p1", "2", "Healthy")],
+        "conditions": [{"type": "InvalidRolloutConfig", "status": "False", "message": "well"}]});
+    assert!(told(&set(json!({"baton.dev/paused": "false"}), well)).remarks.is_empty());
+}

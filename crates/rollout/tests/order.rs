@@ -186,6 +186,7 @@ impl World {
             sync: SyncCode::Unknown,
             prune_only: false,
             health: HealthCode::Missing,
+            ailing: None,
             reported: Vec::new(),
             error: None,
             operation: None,
@@ -220,6 +221,7 @@ impl World {
             spec: Some(print(self.template)),
             sources: vec![key()],
             self_heal: true,
+            fault: None,
         };
         Wanted {
             set: SET.into(),

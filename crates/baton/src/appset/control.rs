@@ -262,7 +262,7 @@ impl Desk {
     }
 
     fn is_paused(&self) -> bool {
-        self.annotation(PAUSED) == Some("true")
+        baton_rollout::control::is_paused(self.set.metadata.annotations.as_ref())
     }
 
     fn standing(&self) -> Standing {

@@ -112,6 +112,9 @@ pub(super) fn run_text(
     if !standing.message.is_empty() && !is_said(&standing.message, standing.first.as_ref()) {
         out.push_str(&screen.labelled("Message:", &standing.message, Tone::Plain, COLUMN));
     }
+    for remark in &standing.remarks {
+        out.push_str(&screen.labelled("Remark:", remark, Tone::Busy, COLUMN));
+    }
     for revision in &standing.revisions {
         let text = format!("{} {} = {}", revision.repo, revision.target_revision, revision.revision);
         out.push_str(&screen.labelled("Revision:", &text, Tone::Plain, COLUMN));

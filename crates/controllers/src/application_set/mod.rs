@@ -130,6 +130,8 @@ struct Memory {
     teardown_writes: Throttle,
     /// The mass deletion that was last told of.
     fuse_told: Option<Fingerprint>,
+    /// Why Applications could not be made what they should be in the last pass.
+    refused: order::Refused,
 }
 
 /// A pass that found nothing to do and read nothing but caches: while they are the same, so is the next.
@@ -334,7 +336,7 @@ impl Reconciler {
             let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
             let fuse = outcome.as_ref().ok().and_then(|outcome| outcome.standing.held.as_deref());
             let offer = match &rules {
-                Ok(_) => order::offer(&set, &desired, &faults, ordered, policy, fuse),
+                Ok(_) => order::offer(&set, &desired, &faults, &memory.refused, ordered, policy, fuse),
                 Err(error) => Err(error.to_string()),
             };
             match offer {
@@ -357,7 +359,8 @@ impl Reconciler {
             // Its own write of the set brings the next pass.
             return Ok(Some(Duration::ZERO));
         }
-        outcome.standing.steps = ordered.map(|rules| order::fault(&set, &desired, rules));
+        let fault = order::fault(&set, &desired, ordered.map(|rules| &**rules));
+        outcome.standing.steps = (ordered.is_some() || fault.is_some()).then_some(fault);
         self.unguard(key, &set, memory).await?;
         let owned = self.known.applications.lock().owned_by(key);
         let findings = Findings {
@@ -435,6 +438,7 @@ impl Reconciler {
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));
         let unmarked = owned.values().any(|record| marks.are_missing_on(record));
+        memory.refused.clear();
         if plan.create.is_empty() && plan.compare.is_empty() && !leaving && !unmarked {
             memory.forget_others(&owned);
             memory.teardown = Teardown::default();
@@ -460,6 +464,7 @@ impl Reconciler {
         let unmarked: Vec<Arc<str>> =
             unmarked.filter(|(_, record)| marks.are_missing_on(record)).map(|(name, _)| name).collect();
         let failed_marks = executor.mark(&unmarked).await;
+        memory.refused = failures.iter().map(|(name, error)| (name.clone(), error.to_string())).collect();
         first(failures).map_err(|message| (writing, message))?;
         first(failed_marks).map_err(|message| (reason::UPDATE_APPLICATION_ERROR, message))?;
         let leavers = Leavers { wanted: &wanted, owned: &owned, names: &plan.delete, destinations };

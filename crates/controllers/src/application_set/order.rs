@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::ApplicationSet;
-use baton_api::strategy::{DeletionOrder, RolloutStep};
+use baton_api::rollout_status::RolloutState;
+use baton_api::strategy::{DeletionOrder, RolloutStep, StrategyType};
+use baton_rollout::control;
 use baton_rollout::deletion::{self, Invalid};
 use baton_rollout::machine::{Control, Member, Wanted};
 use baton_rollout::pin::Fingerprint;
@@ -24,6 +26,14 @@ pub(crate) const NO_STEPS: &str = "No steps defined for rollout";
 /// Why a set cannot have what an order keeps beside it.
 pub(crate) const NO_ROOM: &str = "the name of the ApplicationSet is longer than 239 characters, which leaves no room for those of \
      the ConfigMaps that an order needs";
+/// Why steps are asked for in vain.
+const NO_ROLLING_SYNC: &str = "strategy.type is RollingSync and strategy.rollingSync is missing: all Applications change \
+    at once until it has steps";
+/// Longest line on why an Application is not there.
+const LONGEST_LINE: usize = 300;
+
+/// Why Applications could not be created or adopted, by name.
+pub(crate) type Refused = BTreeMap<Arc<str>, String>;
 
 /// In which order a set's Applications change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +98,7 @@ pub(crate) fn offer(
     set: &ApplicationSet,
     desired: &[Desired],
     faults: &Faults,
+    refused: &Refused,
     ignored: &Arc<IgnoreRules>,
     policy: Policy,
     fuse: Option<&str>,
@@ -106,6 +117,11 @@ pub(crate) fn offer(
             spec: fit.then_some(template.print),
             sources: template.sources.clone(),
             self_heal: template.self_heal,
+            fault: faults
+                .by_name
+                .get(&application.name)
+                .or(refused.get(&application.name))
+                .map(|why| line(why)),
         };
         members.insert(application.name.clone(), member);
         templates.insert(application.name.clone(), template.clone());
@@ -131,8 +147,34 @@ pub(crate) fn offer(
     })
 }
 
-/// What is wrong with a rollout that goes on nevertheless, the gravest first and alone.
-pub(crate) fn fault(set: &ApplicationSet, desired: &[Desired], ignored: &IgnoreRules) -> Option<String> {
+/// What is wrong with how a set asks for its order, if anything; for a set that has none, what is wrong with its wish
+/// for one. What is wrong with the steps is told first, and of that the gravest alone.
+pub(crate) fn fault(
+    set: &ApplicationSet,
+    desired: &[Desired],
+    ignored: Option<&IgnoreRules>,
+) -> Option<String> {
+    let steps = match ignored {
+        Some(ignored) => step_fault(set, desired, ignored),
+        None => asks_in_vain(set).then(|| NO_ROLLING_SYNC.to_owned()),
+    };
+    let done = set.status.rollout.as_ref().is_none_or(|rollout| rollout.state == RolloutState::Complete);
+    let has = |name: &str| desired.iter().any(|application| &*application.name == name);
+    // Whom an old request names may have left since.
+    let has = (!done).then_some(&has as &dyn Fn(&str) -> bool);
+    let words = control::misunderstood(set.metadata.annotations.as_ref(), has);
+    let lines: Vec<String> = steps.into_iter().chain(words.iter().map(ToString::to_string)).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+/// Whether a set asks for steps and has no place for any.
+fn asks_in_vain(set: &ApplicationSet) -> bool {
+    let strategy = set.spec.strategy.as_ref();
+    strategy
+        .is_some_and(|strategy| strategy.kind == StrategyType::RollingSync && strategy.rolling_sync.is_none())
+}
+
+fn step_fault(set: &ApplicationSet, desired: &[Desired], ignored: &IgnoreRules) -> Option<String> {
     let (steps, issues) = Steps::read(steps(set));
     if ignored.cover_automation() {
         return Some(
@@ -146,15 +188,7 @@ pub(crate) fn fault(set: &ApplicationSet, desired: &[Desired], ignored: &IgnoreR
         .filter_map(|application| Some((&application.name, application.template.as_ref()?)))
         .map(|(name, template)| (name, steps.places(&template.labels)))
         .collect();
-    let told = |wanted: fn(&Issue) -> Option<String>| issues.iter().find_map(wanted);
-    let operator = told(|issue| match issue {
-        Issue::Operator { step, operator } => {
-            let (step, empty) = (step + 1, operator.is_empty());
-            let shown = if empty { "no operator".to_owned() } else { format!("the operator {operator:?}") };
-            Some(format!("step {step} uses {shown}: steps know In and NotIn"))
-        }
-        _ => None,
-    });
+    let told = |wanted: fn(&Issue) -> bool| issues.iter().find(|issue| wanted(issue)).map(Issue::to_string);
     let twice = || {
         let (name, steps) = places.iter().find(|(_, steps)| steps.len() > 1)?;
         let steps: Vec<String> = steps.iter().map(|step| (step + 1).to_string()).collect();
@@ -162,33 +196,58 @@ pub(crate) fn fault(set: &ApplicationSet, desired: &[Desired], ignored: &IgnoreR
         let more = if more == 0 { String::new() } else { format!(" (and {more} more Applications)") };
         Some(format!("Application {name} is selected by steps {}: the first counts{more}", steps.join(", ")))
     };
-    let number = || {
-        told(|issue| match issue {
-            Issue::MaxUpdate { step, text } => Some(format!(
-                "step {}: maxUpdate {text:?} is neither a number nor a percentage: 1 is used",
-                step + 1
-            )),
-            Issue::MaxFailures { step, text } => Some(format!(
-                "step {}: maxFailures {text:?} is neither a number nor a percentage: none is tolerated",
-                step + 1
-            )),
-            Issue::Duration { step, field, text } => {
-                Some(format!("step {}: {field} {text:?} is no duration: it has no effect", step + 1))
-            }
-            Issue::Operator { .. } => None,
-        })
-    };
-    let empty = || {
-        let taken = |step: &usize| places.iter().any(|(_, steps)| steps.first() == Some(step));
-        let empty: Vec<String> =
-            (0..steps.len()).filter(|step| !taken(step)).map(|step| (step + 1).to_string()).collect();
-        (!empty.is_empty()).then(|| format!("no Application is in step {}", empty.join(", ")))
-    };
     let room = || {
         let why = format!(
             "{NO_ROOM}: the head of the rollout is kept in an annotation of the set, which may not be large"
         );
         (!has_room(set.metadata.name.as_deref().unwrap_or_default())).then_some(why)
     };
-    operator.or_else(twice).or_else(number).or_else(room).or_else(empty)
+    told(Issue::closes)
+        .or_else(|| told(|issue| matches!(issue, Issue::Operator { .. })))
+        .or_else(twice)
+        .or_else(|| told(|_| true))
+        .or_else(room)
+}
+
+/// Why an Application is not there, in one line of bounded length.
+fn line(why: &str) -> Arc<str> {
+    // The first words tell of Argo CD's code, not of the Application.
+    let why = why.trim_start_matches("error while wrapping using MutateFn: ");
+    let line = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    line[..line.floor_char_boundary(LONGEST_LINE)].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn set(annotations: Value, strategy: Value) -> ApplicationSet {
+        let spec = json!({"generators": [], "template": {}, "strategy": strategy});
+        serde_json::from_value(json!({"metadata": {"annotations": annotations}, "spec": spec}))
+            .expect("a set")
+    }
+
+    #[test]
+    fn a_rollout_that_is_asked_for_in_vain_is_told() {
+        let bare = json!({"type": "RollingSync"});
+        assert_eq!(fault(&set(json!({}), bare), &[], None).as_deref(), Some(NO_ROLLING_SYNC));
+        assert_eq!(fault(&set(json!({}), json!({"type": "AllAtOnce"})), &[], None), None);
+    }
+
+    #[test]
+    fn words_that_nobody_understands_are_told_beside_the_steps() {
+        let steps = json!({"type": "RollingSync", "rollingSync": {"steps": [{"waitDuration": "soon"}, {}]}});
+        let set = set(json!({"baton.dev/supersede": "maybe"}), steps);
+        let told = fault(&set, &[], Some(&IgnoreRules::default())).expect("a fault");
+        let (steps, words) = told.split_once("; ").expect("two");
+        assert!(steps.starts_with("step 1: waitDuration \"soon\" is no duration"), "{told}");
+        assert!(words.starts_with("baton.dev/supersede: \"maybe\" is not understood"), "{told}");
+    }
+
+    #[test]
+    fn a_step_without_applications_is_no_fault() {
+        let steps = json!({"type": "RollingSync", "rollingSync": {"steps": [{}, {}]}});
+        assert_eq!(fault(&set(json!({}), steps), &[], Some(&IgnoreRules::default())), None);
+    }
 }

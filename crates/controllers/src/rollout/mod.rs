@@ -6,7 +6,6 @@
 //! `status.applicationStatus`, `status.rollout` and the condition `RolloutProgressing`.
 
 mod board;
-mod control;
 mod desk;
 mod head;
 mod inbox;

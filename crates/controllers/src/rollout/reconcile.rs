@@ -9,6 +9,7 @@ use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
 use baton_api::names::application_set::REFRESH;
 use baton_api::{ApplicationSet, names};
+use baton_rollout::control;
 use baton_rollout::head::{Change, Intent, Run};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
 use baton_rollout::steps::Steps;
@@ -22,7 +23,6 @@ use serde_json::Value;
 
 use super::MANAGER;
 use super::board::{Board, Offer, Posted};
-use super::control::control_of;
 use super::desk::{Desk, asked};
 use super::head::{Heads, StoreError};
 use super::inbox::Inbox;
@@ -515,7 +515,8 @@ impl Reconciler {
         let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
         if let Some(head) = head {
             let (version, sights) = self.sights(key).await?;
-            let member = Member { step: None, spec: None, sources: Vec::new(), self_heal: false };
+            let member =
+                Member { step: None, spec: None, sources: Vec::new(), self_heal: false, fault: None };
             let members = sights.iter().map(|sight| (sight.name.clone(), member.clone())).collect();
             let control = Control { paused: true, ..Control::default() };
             let wanted = Wanted {
@@ -671,6 +672,11 @@ impl Reconciler {
         Objects::new(self.client.clone(), names::API_VERSION, plural, &key.namespace, false)
             .managed_by(MANAGER)
     }
+}
+
+/// What people ask of the rollout of a set.
+fn control_of(set: &ApplicationSet) -> Control {
+    control::read(set.metadata.annotations.as_ref())
 }
 
 fn patch(key: &ObjectKey, desk: &Desk, offer: &Offer, write: &Write) -> Result<Value, String> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use baton_api::application::ApplicationSpec;
 use baton_api::application_status::{
-    ApplicationCondition, HealthCode, HealthStatus, OperationPhase, SyncCode, SyncStatus,
+    ApplicationCondition, HealthCode, HealthStatus, OperationPhase, ResultCode, SyncCode, SyncStatus,
 };
 use baton_api::conditions::application as kind;
 use baton_api::names::{application, baton};
@@ -15,6 +15,7 @@ use baton_api::operation::{Operation, SyncOperation};
 use baton_rollout::live::{self, Live};
 use baton_rollout::pin::Fingerprint;
 use baton_rollout::stamp::Stamp;
+use baton_rollout::trouble;
 use baton_sync::normalize;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
@@ -61,7 +62,7 @@ struct RawState {
     operation: Option<Operation>,
     phase: Option<OperationPhase>,
     message: Option<String>,
-    sync_result: Option<RawRevisions>,
+    sync_result: Option<RawResult>,
     finished_at: Option<Time>,
 }
 
@@ -75,8 +76,32 @@ struct RawRevisions {
 type RawHistory = RawRevisions;
 
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct RawResult {
+    revision: Option<String>,
+    revisions: Option<Vec<String>>,
+    resources: Option<Vec<RawOutcome>>,
+}
+
+/// What an operation did to one resource.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawOutcome {
+    kind: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    status: Option<ResultCode>,
+    hook_phase: Option<OperationPhase>,
+    message: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawResource {
+    kind: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    health: Option<HealthStatus>,
     status: Option<SyncCode>,
     hook: Option<bool>,
     requires_pruning: Option<bool>,
@@ -107,6 +132,16 @@ impl RawStatus {
         differing.next().is_some_and(pruned) && differing.all(pruned)
     }
 
+    /// Which resource makes it unhealthy.
+    fn ailing(&self) -> Option<String> {
+        let whole = self.health.as_ref()?;
+        let resources = self.resources().filter_map(|one| {
+            let health = one.health.as_ref()?;
+            Some((&health.status, named((&one.kind, &one.namespace, &one.name), &health.message)))
+        });
+        trouble::of_health((&whole.status, &whole.message), resources)
+    }
+
     fn conditions(&self, wanted: &[&str]) -> Option<&ApplicationCondition> {
         let mut all = self.conditions.iter().flatten();
         all.find(|condition| wanted.contains(&condition.kind.as_str()))
@@ -118,6 +153,37 @@ impl RawStatus {
 impl RawRevisions {
     fn read(&self) -> Vec<Arc<str>> {
         revisions(self.revisions.as_deref().unwrap_or_default(), self.revision.as_deref().unwrap_or_default())
+    }
+}
+
+// === impl RawResult ===
+
+impl RawResult {
+    fn read(&self) -> Vec<Arc<str>> {
+        revisions(self.revisions.as_deref().unwrap_or_default(), self.revision.as_deref().unwrap_or_default())
+    }
+}
+
+// === impl RawState ===
+
+impl RawState {
+    /// What is said of it, with the resource that failed.
+    fn said(&self) -> String {
+        let outcomes = self.sync_result.iter().flat_map(|result| result.resources.iter().flatten());
+        let failed = outcomes.filter(|one| one.has_failed()).map(|one| {
+            let message = one.message.as_deref().unwrap_or_default();
+            named((&one.kind, &one.namespace, &one.name), message)
+        });
+        trouble::of_operation(self.message.as_deref().unwrap_or_default(), failed)
+    }
+}
+
+// === impl RawOutcome ===
+
+impl RawOutcome {
+    fn has_failed(&self) -> bool {
+        self.status == Some(ResultCode::SyncFailed)
+            || matches!(self.hook_phase, Some(OperationPhase::Failed | OperationPhase::Error))
     }
 }
 
@@ -171,6 +237,7 @@ impl Sight {
             sync: code,
             prune_only: self.status.prune_only(),
             health,
+            ailing: self.status.ailing().map(Into::into),
             reported: sync.map(|sync| revisions(&sync.revisions, &sync.revision)).unwrap_or_default(),
             error: error.map(|found| (found.kind.as_str().into(), found.message.as_str().into())),
             operation: self.operation.as_ref().map(stamp_of),
@@ -196,15 +263,24 @@ impl Sight {
         live::Operation {
             stamp: state.operation.as_ref().and_then(stamp_of),
             full: sync.is_some_and(is_full),
-            revisions: state.sync_result.as_ref().map(RawRevisions::read).unwrap_or_default(),
+            revisions: state.sync_result.as_ref().map(RawResult::read).unwrap_or_default(),
             finished: finished.filter(|_| !runs),
             // An operation that ended and still runs waits for its next attempt.
             retrying: runs && finished.is_some(),
             awaits_approval: runs && awaited,
-            message: message.into(),
+            message: state.said().into(),
             phase,
         }
     }
+}
+
+/// A resource, by kind, namespace and name, and what is said of it.
+fn named<'a>(
+    (kind, namespace, name): (&'a Option<String>, &'a Option<String>, &'a Option<String>),
+    message: &'a str,
+) -> trouble::Resource<'a> {
+    let text = |part: &'a Option<String>| part.as_deref().unwrap_or_default();
+    trouble::Resource { kind: text(kind), namespace: text(namespace), name: text(name), message }
 }
 
 /// Whether a sync is of everything and for real.
@@ -222,5 +298,41 @@ fn revisions(several: &[String], one: &str) -> Vec<Arc<str>> {
         [] if one.is_empty() => Vec::new(),
         [] => vec![one.into()],
         several => several.iter().map(|revision| revision.as_str().into()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_wrong_names_the_resource_and_what_it_says() {
+        let object = |kind: &str, name: &str, more: Value| {
+            let mut object = json!({"version": "v1", "kind": kind, "namespace": "web", "name": name});
+            object.as_object_mut().zip(more.as_object()).into_iter().for_each(|(object, more)| {
+                object.extend(more.clone());
+            });
+            object
+        };
+        let status = json!({
+            "health": {"status": "Progressing", "message": "Caused by apps/Deployment:web/b"},
+            "resources": [
+                object("Service", "a", json!({"status": "Synced", "health": {"status": "Healthy"}})),
+                object("Deployment", "b", json!({"health": {"status": "Progressing", "message": "1 of 2 are up"}})),
+            ],
+            "operationState": {"phase": "Running", "message": "one or more objects failed to apply", "syncResult": {
+                "revision": "c0ffee", "resources": [
+                    object("Service", "a", json!({"status": "Synced", "message": "created"})),
+                    object("Deployment", "b", json!({"status": "SyncFailed", "message": "is forbidden"})),
+                ],
+            }},
+        });
+        let status: RawStatus = serde_json::from_value(status).expect("a status");
+        let live = Sight::new(&ObjectMeta::default(), json!({}), status, None).live(&IgnoreRules::default());
+        assert_eq!(live.ailing.as_deref(), Some("Deployment web/b: 1 of 2 are up"));
+        let last = live.last.expect("an operation");
+        assert_eq!(&*last.message, "Deployment web/b: is forbidden (one or more objects failed to apply)");
+        assert_eq!(last.revisions, ["c0ffee".into()]);
     }
 }

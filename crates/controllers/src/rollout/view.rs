@@ -340,7 +340,7 @@ mod tests {
 
     fn machine(count: usize, missing: usize) -> Machine {
         let steps = serde_json::from_value::<Vec<_>>(json!([{}])).expect("steps");
-        let member = Member { step: Some(0), spec: None, sources: Vec::new(), self_heal: false };
+        let member = Member { step: Some(0), spec: None, sources: Vec::new(), self_heal: false, fault: None };
         let wanted = Wanted {
             set: "uid".into(),
             generation: 1,

@@ -85,8 +85,13 @@ impl Obstacle {
 
     /// Whether only a person can end the wait.
     pub fn waits_for_person(&self) -> bool {
-        const OF_PEOPLE: [Reason; 4] =
-            [Reason::Paused, Reason::ApprovalRequired, Reason::HoldStep, Reason::DeletionFuse];
+        const OF_PEOPLE: [Reason; 5] = [
+            Reason::Paused,
+            Reason::ApprovalRequired,
+            Reason::HoldStep,
+            Reason::DeletionFuse,
+            Reason::InvalidRolloutConfig,
+        ];
         OF_PEOPLE.iter().any(|reason| reason.as_str() == self.reason)
     }
 }

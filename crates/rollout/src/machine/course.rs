@@ -149,6 +149,14 @@ impl Machine {
             && self.tally.is_reached(run.open)
             && self.tally.regressed() == 0
             && self.soaked_at(wanted, run).is_none_or(|end| now >= end)
+            && self.misstated(wanted, run.open).is_none()
+    }
+
+    /// What cannot be read of how the last of so many open steps ends: nobody knows whether the next may open.
+    pub(super) fn misstated<'a>(&self, wanted: &'a Wanted, open: usize) -> Option<&'a Arc<str>> {
+        let step = open.checked_sub(1)?;
+        let holds = self.tally.steps.get(step).is_some_and(|count| count.total > 0);
+        wanted.steps.get(step)?.misstated.as_ref().filter(|_| holds)
     }
 
     /// When the last open step has been well for long enough; none where it need not be.
@@ -173,7 +181,8 @@ impl Machine {
             let count = self.tally.steps.get(open - 1);
             let empty = count.is_none_or(|count| count.total == 0);
             let done = count.is_none_or(|count| count.undone == 0);
-            if open >= wanted.steps.len() || !done || (waits && !empty) {
+            let shut = self.misstated(wanted, open).is_some();
+            if open >= wanted.steps.len() || !done || shut || (waits && !empty) {
                 return;
             }
         }

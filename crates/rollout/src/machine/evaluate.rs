@@ -205,7 +205,7 @@ impl Case<'_> {
         if last.awaits_approval {
             return wait(Reason::ApprovalRequired, last.message.to_string());
         }
-        wait(Reason::Progressing, format!("an operation is under way: {}", last.message))
+        wait(Reason::Progressing, said("an operation is under way", &last.message))
     }
 
     /// Whether its specification is the wanted one. Where the set's policy allows no update, any is.
@@ -410,14 +410,15 @@ impl Case<'_> {
             }
             _ => return Some((Reason::Unknown, "its sync status is not known".to_owned())),
         }
-        Some(match live.health {
+        let (reason, message) = match live.health {
             HealthCode::Healthy => return None,
-            HealthCode::Progressing => (Reason::Progressing, "it is not healthy yet".to_owned()),
-            HealthCode::Suspended => (Reason::Suspended, "it is suspended".to_owned()),
-            HealthCode::Missing => (Reason::Missing, "resources of it are missing".to_owned()),
-            HealthCode::Degraded => (Reason::Degraded, "it is degraded".to_owned()),
-            _ => (Reason::Unknown, "its health is not known".to_owned()),
-        })
+            HealthCode::Progressing => (Reason::Progressing, "it is not healthy yet"),
+            HealthCode::Suspended => (Reason::Suspended, "it is suspended"),
+            HealthCode::Missing => (Reason::Missing, "resources of it are missing"),
+            HealthCode::Degraded => (Reason::Degraded, "it is degraded"),
+            _ => (Reason::Unknown, "its health is not known"),
+        };
+        Some((reason, said(message, live.ailing.as_deref().unwrap_or_default())))
     }
 
     /// Whether the object says all that its pin asks for.
@@ -496,6 +497,11 @@ pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
 
 fn is_terminating(last: &Operation) -> bool {
     last.phase == baton_api::application_status::OperationPhase::Terminating
+}
+
+/// What is the case, and what is told of it, if anything.
+fn said(what: &str, detail: &str) -> String {
+    if detail.is_empty() { what.to_owned() } else { format!("{what}: {detail}") }
 }
 
 /// A revision as people write it.

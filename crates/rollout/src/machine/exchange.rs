@@ -44,6 +44,8 @@ pub struct Member {
     pub sources: Vec<SourceKey>,
     /// Whether drift is healed.
     pub self_heal: bool,
+    /// Why it is not there, where it could not be created or must not be.
+    pub fault: Option<Arc<str>>,
 }
 
 /// What people ask for, by annotations on the set.

@@ -51,7 +51,12 @@ impl Machine {
         let (mut armed, mut entered) = (true, false);
         match (&app.member, &app.live, &app.pin, row) {
             (None, ..) => {}
-            (Some(_), None, ..) => judged = outcome(Reason::Missing, "the Application is not there yet"),
+            (Some(member), None, ..) => {
+                judged = match &member.fault {
+                    Some(why) => outcome(Reason::InvalidApplication, &**why),
+                    None => outcome(Reason::Missing, "the Application is not there yet"),
+                };
+            }
             (Some(member), _, None, _) => {
                 judged = outcome(Reason::RevisionUnresolved, self.unresolved(member));
             }

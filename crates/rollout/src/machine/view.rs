@@ -111,6 +111,10 @@ impl Machine {
             let message = format!("step {} must stay healthy until {end}", run.open);
             blockers.push(set(Reason::Soaking, message, Some(end)));
         }
+        let shut = self.misstated(wanted, run.open).filter(|_| run.open < wanted.steps.len());
+        if let Some(why) = shut.filter(|_| self.tally.is_reached(run.open)) {
+            blockers.push(set(Reason::InvalidRolloutConfig, why.to_string(), None));
+        }
         let mut own: Vec<(usize, Blocker)> = Vec::new();
         for (name, app) in &self.apps {
             let step = app.share.as_ref().map_or(usize::MAX, |share| share.step.unwrap_or(usize::MAX));
