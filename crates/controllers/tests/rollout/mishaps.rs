@@ -128,6 +128,32 @@ async fn what_is_wrong_with_the_steps_is_told_and_they_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_keeps_an_application_from_being_created_is_told() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&NAMES, "0");
+    scene.apply(fleet(&MEMBERS)).await;
+    scene.rolled_out(&commit).await;
+    let mut other = fleet(&[("b", "dev"), ("twice", "dev"), ("twice", "dev")]);
+    other["metadata"]["name"] = "other".into();
+    scene.apply(other).await;
+    let told = |scene: &Scene, words: &str| {
+        let set = scene.set("other");
+        let entries = set["status"]["applicationStatus"].as_array().cloned().unwrap_or_default();
+        entries.iter().any(|entry| text(entry, "/message").starts_with(words))
+    };
+    let taken =
+        "InvalidApplication: Object argocd/b is already owned by another ApplicationSet controller fleet";
+    let twice = "InvalidApplication: ApplicationSet other contains applications with duplicate name: twice";
+    scene.until("both reasons", |scene| told(scene, taken) && told(scene, twice)).await;
+    scene.annotate_set("fleet", "baton.dev/supersede", Some("maybe")).await;
+    scene
+        .until("the word to be named", |scene| {
+            condition(scene, "InvalidRolloutConfig").starts_with("True: baton.dev/supersede: \"maybe\"")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lost_head_is_made_anew_and_nothing_is_synced_again() {
     let scene = Scene::new().await;
     let commit = scene.commit(&NAMES, "0");
