@@ -14,7 +14,12 @@ use serde_json::{Value, json};
 const COMMIT: &str = "c0ffee";
 
 fn key() -> SourceKey {
-    SourceKey { repo: "https://git.example.com/r.git".into(), target: "main".into(), chart: "".into() }
+    SourceKey {
+        repo: "https://git.example.com/r.git".into(),
+        target: "main".into(),
+        chart: "".into(),
+        tag_prefix: "".into(),
+    }
 }
 
 fn spec() -> Fingerprint {
