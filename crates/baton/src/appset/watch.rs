@@ -66,7 +66,9 @@ pub(super) async fn run(
                 display.redraw()?;
                 continue;
             }
-            () = shutdown.asked() => return display.end(Ok(())),
+            () = shutdown.asked() => {
+                return display.end(Err(Failure::failed("interrupted; the rollout goes on without a watcher")));
+            }
         };
         match event {
             Some(Ok(Some(set))) => {
