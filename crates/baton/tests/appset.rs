@@ -191,7 +191,7 @@ async fn a_set_is_created_listed_shown_and_deleted() {
     assert_eq!(object["spec"]["template"]["metadata"]["name"], "web-{{.name}}");
     let absent = api.appset(&["get", "nothing"]);
     assert_eq!(absent.code, Some(20));
-    assert!(absent.stderr.contains("\"nothing\" not found"), "{}", absent.stderr);
+    assert!(absent.stderr.contains("no ApplicationSet nothing in namespace argocd"), "{}", absent.stderr);
 
     let unasked = api.appset(&["delete", "web"]);
     assert_eq!(unasked.code, Some(1), "without a terminal there is nobody to ask");

@@ -49,7 +49,7 @@ const MESSAGE: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct View {
     written: Option<Instant>,
-    /// How many Applications were shown then.
+    /// How many Applications there were then.
     size: u32,
     /// Since when the list differs from what is shown.
     stale_since: Option<Instant>,
@@ -59,6 +59,8 @@ pub(super) struct View {
 
 /// What is to be shown.
 pub(super) struct Shown {
+    /// How many Applications there are, listed or not.
+    total: usize,
     entries: Vec<ApplicationSetApplicationStatus>,
     rollout: RolloutStatus,
     progressing: ApplicationSetCondition,
@@ -123,7 +125,7 @@ impl View {
         if changes.is_empty() {
             return Plan { patch: None, wait };
         }
-        (self.written, self.size) = (Some(at), u32::try_from(shown.entries.len()).unwrap_or(u32::MAX));
+        (self.written, self.size) = (Some(at), u32::try_from(shown.total).unwrap_or(u32::MAX));
         Plan { patch: Some(json!({ "status": changes })), wait }
     }
 }
@@ -166,7 +168,7 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
             message => format!("{message} ({note})"),
         };
     }
-    Shown { entries, rollout: as_stored(&rollout), progressing: progressing(step) }
+    Shown { total, entries, rollout: as_stored(&rollout), progressing: progressing(step) }
 }
 
 /// How many of a set's Applications may be listed in `status.resources`, so that there is room for the rollout.

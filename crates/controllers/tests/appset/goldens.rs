@@ -29,6 +29,7 @@ const DIFFERENT: &[(&str, &str)] = &[
         "refresh-on-error",
         "a wish to be looked at anew is granted in vain too, so that the next one wakes the set",
     ),
+    ("rolling-empty", "a RollingSync without steps says that all change at once"),
     ("terminating", "an Application that is being deleted is left alone"),
 ];
 
