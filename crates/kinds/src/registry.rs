@@ -167,8 +167,11 @@ mod tests {
         let mut seen = HashSet::new();
         for kind in all() {
             assert!(seen.insert((kind.group, kind.version, kind.plural)), "{kind:?}");
-            assert!(std::ptr::eq(kind, find(kind.group, kind.version, kind.plural).expect("listed")));
-            assert!(std::ptr::eq(kind, find_kind(kind.group, kind.version, kind.kind).expect("listed")));
+            let named = |found: &Kind| (found.group, found.version, found.kind, found.plural);
+            let found = find(kind.group, kind.version, kind.plural).expect("listed");
+            assert_eq!(named(found), named(kind));
+            let found = find_kind(kind.group, kind.version, kind.kind).expect("listed");
+            assert_eq!(named(found), named(kind));
         }
         assert!(find("apps", "v1", "pods").is_none());
     }

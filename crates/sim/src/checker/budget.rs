@@ -56,7 +56,21 @@ fn is_under_way(history: &History<'_>, name: &str, place: usize, starts: &[Start
         return false;
     }
     let later = history.writes("control", APPS, name, place).rev().take_while(|v| v.place > start.place);
-    !later.into_iter().any(|version| ended_well(&version.entry.object, &start.revisions))
+    !later.into_iter().any(|version| {
+        let app = &version.entry.object;
+        ended_well(app, &start.revisions) || was_found_well(app)
+    })
+}
+
+/// Whether an operation that ended otherwise was followed by a comparison that found nothing left to do.
+fn was_found_well(app: &Value) -> bool {
+    let ended = text(app, "/status/operationState/finishedAt");
+    is_null(app, "/operation")
+        && matches!(text(app, "/status/operationState/phase"), "Failed" | "Error")
+        && !ended.is_empty()
+        && text(app, "/status/reconciledAt") >= ended
+        && text(app, "/status/sync/status") == "Synced"
+        && text(app, "/status/health/status") == "Healthy"
 }
 
 fn ended_well(app: &Value, synced: &[&str]) -> bool {
