@@ -244,7 +244,8 @@ impl Machine {
             let wrote_spec = self
                 .head
                 .row(app.id)
-                .is_some_and(|row| matches!(row.intent, Some(Intent::Start | Intent::Spec)));
+                // A fence in the place of such a write brings no specification.
+                .is_some_and(|row| !row.fence && matches!(row.intent, Some(Intent::Start | Intent::Spec)));
             let differs = app.pin.as_ref().is_some_and(|pin| pin.spec != live.spec);
             if wrote_spec && differs && app.adopted.is_none() {
                 app.adopted = Some(live.spec);
