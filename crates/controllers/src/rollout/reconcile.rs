@@ -260,7 +260,7 @@ impl Reconciler {
             };
             match self.turn(key, desk, &offer).await? {
                 // What takes long is shown while it lasts.
-                Turn::More if desk.view.rests().is_none() => drop(self.show(key, desk, &offer).await),
+                Turn::More if desk.view.is_due() => drop(self.show(key, desk, &offer).await),
                 Turn::More => {}
                 Turn::Rest(wake) => {
                     let shown = self.show(key, desk, &offer).await;

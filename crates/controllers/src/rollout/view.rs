@@ -49,6 +49,8 @@ const MESSAGE: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct View {
     written: Option<Instant>,
+    /// When it was last made ready, whether or not something was to be written.
+    looked: Option<Instant>,
     /// How many Applications there were then.
     size: u32,
     /// Since when the list differs from what is shown.
@@ -87,9 +89,15 @@ impl View {
         (!wait.is_zero()).then_some(wait)
     }
 
+    /// Whether it is worth while to make it ready in the middle of a pass.
+    pub(super) fn is_due(&self) -> bool {
+        self.rests().is_none() && self.looked.is_none_or(|at| at.elapsed() >= PAUSE)
+    }
+
     /// What is to be written now into the status of the set.
     pub(super) fn plan(&mut self, shown: &Shown, set: &Whole, now: Timestamp) -> Plan {
         let at = Instant::now();
+        self.looked = Some(at);
         let conditions = conditions(set, shown, now);
         let stage = (shown.rollout.step, shown.rollout.state.as_str().to_owned());
         let lists_differ = !lists_the_same(&shown.entries, &set.status.application_status);
