@@ -8,6 +8,7 @@ use kube::Client;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::jitter::jittered;
 use crate::catalog::{Catalog, GroupKind, Served};
 use crate::error::ClusterError;
 use crate::live::Wakes;
@@ -86,7 +87,7 @@ impl Keeper {
                 Ok(requests) => return requests,
                 Err(reason) => self.lose(&reason),
             }
-            tokio::time::sleep(pause.mul_f64(rand::random_range(0.8..1.2))).await;
+            tokio::time::sleep(jittered(pause, &*self.shared.access.server)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

@@ -20,6 +20,7 @@ mod error;
 mod exclusions;
 mod exec;
 mod gone;
+mod jitter;
 mod keeper;
 mod live;
 mod page;

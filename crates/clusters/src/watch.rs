@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::jitter::jittered;
 use crate::catalog::{GroupKind, Served};
 use crate::error::ClusterError;
 use crate::live::{Digest, KindId, Uid, Wakes, digest};
@@ -146,7 +147,7 @@ impl Watch {
     /// Follows what happens after `version`, until everything must be listed again.
     async fn follow(&self, mut version: String, pause: &mut Duration) {
         let mut refusals = 0;
-        let (begun, relist_after) = (Instant::now(), RELIST_AFTER.mul_f64(rand::random_range(0.8..1.2)));
+        let (begun, relist_after) = (Instant::now(), self.jittered(RELIST_AFTER));
         loop {
             let path = format!(
                 "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
@@ -290,9 +291,13 @@ impl Watch {
         self.shared.tick();
     }
 
+    fn jittered(&self, pause: Duration) -> Duration {
+        jittered(pause, (&*self.shared.access.server, &self.path))
+    }
+
     /// Waits longer each time, and as long as the cluster is lost.
     async fn rest(&self, pause: &mut Duration) {
-        tokio::time::sleep(pause.mul_f64(rand::random_range(0.8..1.2))).await;
+        tokio::time::sleep(self.jittered(*pause)).await;
         *pause = (*pause * 2).min(LONGEST_PAUSE);
         let mut progress = self.shared.progress();
         while matches!(self.shared.situation.lock().connection, Connection::Lost { .. }) {

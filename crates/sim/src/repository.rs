@@ -58,6 +58,11 @@ impl Repositories {
         Ok(repositories)
     }
 
+    /// Where all of them are.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Where the repository of a URL is.
     pub(crate) fn path(&self, url: &str) -> PathBuf {
         self.directory.path().join(url.rsplit('/').next().unwrap_or_default())

@@ -12,12 +12,11 @@
 mod metrics;
 mod state;
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -68,10 +67,10 @@ impl<K: Ord + Clone> Clone for Queue<K> {
     }
 }
 
-impl<K: Ord + Clone> Queue<K> {
+impl<K: Ord + Clone + Hash> Queue<K> {
     /// An empty queue. The seed decides the jitter of retries.
     pub fn new(backoff: Backoff, seed: u64, metrics: QueueMetrics) -> Queue<K> {
-        let state = Mutex::new(State::new(backoff, StdRng::seed_from_u64(seed)));
+        let state = Mutex::new(State::new(backoff, seed));
         Queue { shared: Arc::new(Shared { state, changed: Notify::new(), metrics }) }
     }
 

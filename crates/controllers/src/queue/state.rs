@@ -1,10 +1,9 @@
 //! The queue's state as a plain value: what a method does is decided by its arguments and the seed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use rand::Rng;
-use rand::rngs::StdRng;
 use tokio::time::Instant;
 
 use super::Backoff;
@@ -25,12 +24,12 @@ pub(super) struct State<K: Ord> {
     timers: BTreeSet<(Instant, K)>,
     failures: BTreeMap<K, u32>,
     backoff: Backoff,
-    random: StdRng,
+    seed: u64,
     shut_down: bool,
 }
 
 impl<K: Ord + Clone> State<K> {
-    pub(super) fn new(backoff: Backoff, random: StdRng) -> State<K> {
+    pub(super) fn new(backoff: Backoff, seed: u64) -> State<K> {
         State {
             ready: VecDeque::new(),
             dirty: BTreeSet::new(),
@@ -39,7 +38,7 @@ impl<K: Ord + Clone> State<K> {
             timers: BTreeSet::new(),
             failures: BTreeMap::new(),
             backoff,
-            random,
+            seed,
             shut_down: false,
         }
     }
@@ -69,14 +68,20 @@ impl<K: Ord + Clone> State<K> {
         self.timers.insert((at, key));
     }
 
-    pub(super) fn retry(&mut self, key: K, now: Instant) -> Duration {
+    pub(super) fn retry(&mut self, key: K, now: Instant) -> Duration
+    where
+        K: Hash,
+    {
         let failures = self.failures.entry(key.clone()).or_insert(0);
         let doublings = (*failures).min(MOST_DOUBLINGS);
         *failures = failures.saturating_add(1);
         let grown = self.backoff.base.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX));
         let grown = grown.min(self.backoff.longest);
-        // Up to a tenth more, so that keys that failed together do not come back together.
-        let delay = grown.mul_f64(1.0 + self.random.random_range(0.0..0.1));
+        // Up to a tenth more, so that keys that failed together do not come back together. It depends on the key and not
+        // on which of them failed first, which threads decide.
+        let mut hasher = DefaultHasher::new();
+        (self.seed, &key, doublings).hash(&mut hasher);
+        let delay = grown + grown.mul_f64((hasher.finish() % 1024) as f64 / 10_240.0);
         self.add_at(key, now + delay);
         delay
     }

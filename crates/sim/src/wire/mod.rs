@@ -11,6 +11,7 @@ mod weather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +43,8 @@ const AFTERWARDS: (u64, u64) = (31_000, 45_000);
 pub(crate) struct Air {
     seed: u64,
     begun: Instant,
+    /// Where git is: it differs each time, and errors speak of it.
+    directory: String,
     sequencer: Sequencer,
     pub(crate) weather: Weather,
     /// Set once faults have stopped.
@@ -63,10 +66,11 @@ pub(crate) struct Wire {
 // === impl Air ===
 
 impl Air {
-    pub(crate) fn new(seed: u64, sequencer: Sequencer, weather: Weather) -> Arc<Air> {
+    pub(crate) fn new(seed: u64, directory: &Path, sequencer: Sequencer, weather: Weather) -> Arc<Air> {
         Arc::new(Air {
             seed,
             begun: Instant::now(),
+            directory: directory.display().to_string(),
             sequencer,
             weather,
             calm: AtomicBool::new(false),
@@ -233,7 +237,7 @@ impl Wire {
     /// Randomness of a request: of what it asks and when, and not of which thread was faster.
     fn dice(&self, head: &Parts, body: &Bytes) -> Dice {
         let now = Instant::now().duration_since(self.air.begun).as_millis();
-        let body = hash(&String::from_utf8_lossy(body));
+        let body = hash(&String::from_utf8_lossy(body).replace(&self.air.directory, ""));
         let name = format!("{} {now} {} {} {} {body}", self.life.name, self.place, head.method, head.uri);
         Dice::new(self.air.seed, &name)
     }
