@@ -8,9 +8,9 @@ use kube::Client;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::jitter::jittered;
 use crate::catalog::{Catalog, GroupKind, Served};
 use crate::error::ClusterError;
+use crate::jitter::jittered;
 use crate::live::Wakes;
 use crate::requests::Requests;
 use crate::shared::{ChangedKind, Connection, Shared, WatchKey, WatchStatus, settings_change};

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::jitter::jittered;
 use crate::catalog::{GroupKind, Served};
 use crate::error::ClusterError;
+use crate::jitter::jittered;
 use crate::live::{Digest, KindId, Uid, Wakes, digest};
 use crate::page;
 use crate::paths;

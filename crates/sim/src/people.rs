@@ -33,6 +33,8 @@ pub(crate) struct People<'w> {
     /// Every push: when, to which branch, which commit.
     pub(crate) pushes: Vec<(Timestamp, usize, usize)>,
     deleted: bool,
+    /// What they deleted in members themselves: when, where, and the object's name.
+    pub(crate) removed: Vec<(Timestamp, String, String)>,
     /// How often they did what.
     pub(crate) tally: BTreeMap<String, u64>,
     nonce: u64,
@@ -42,7 +44,16 @@ impl<'w> People<'w> {
     pub(crate) fn new(world: &'w World, fleet: Fleet) -> People<'w> {
         let pushes = (0..BRANCHES.len()).map(|branch| (Timestamp::MIN, branch, 0)).collect();
         let pushed = [0; BRANCHES.len()];
-        People { world, fleet, pushed, pushes, deleted: false, tally: BTreeMap::new(), nonce: 0 }
+        People {
+            world,
+            fleet,
+            pushed,
+            pushes,
+            deleted: false,
+            removed: Vec::new(),
+            tally: BTreeMap::new(),
+            nonce: 0,
+        }
     }
 
     /// Applies the set as it is wanted now.
@@ -166,11 +177,14 @@ impl<'w> People<'w> {
         any
     }
 
-    async fn drift(&self, app: &str, deletes: bool) -> bool {
+    async fn drift(&mut self, app: &str, deletes: bool) -> bool {
         let Some(element) = self.fleet.elements.get(app) else { return false };
         let Some(cluster) = self.world.members.get(element.member.as_str()) else { return false };
         let path = format!("/api/v1/namespaces/{TARGET_NAMESPACE}/configmaps/{app}?fieldManager={PERSON}");
         let change = json!({"data": {"shown": DRIFTED}});
+        if deletes {
+            self.removed.push((self.world.control.now(), element.member.clone(), app.to_owned()));
+        }
         let answer = match deletes {
             true => request(cluster, Method::DELETE, &path, &Value::Null).await,
             false => request(cluster, Method::PATCH, &path, &change).await,

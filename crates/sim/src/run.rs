@@ -93,6 +93,7 @@ async fn run(scenario: Scenario, story: bool) -> Report {
         git: &git,
         members: scenario.members.iter().map(|name| (server(name), (*name).to_owned())).collect(),
         set: SET,
+        by_people: &people.removed,
         slack: slack(&scenario),
         ended: rested,
     };
@@ -115,12 +116,13 @@ fn slack(scenario: &Scenario) -> SignedDuration {
     SLACK + cuts + silence
 }
 
-/// Waits until nothing was written for a while; false where it never is.
+/// Waits until nothing was written for a while from now on; false where it never is.
 async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
-    let still = SignedDuration::try_from(still).unwrap_or(SignedDuration::MAX);
+    let (still, begun) =
+        (SignedDuration::try_from(still).unwrap_or(SignedDuration::MAX), world.control.now());
     while Instant::now() < deadline {
-        let last = world.journal.last_write().map(|(at, _)| at).unwrap_or(Timestamp::MIN);
+        let last = world.journal.last_write().map_or(begun, |(at, _)| at.max(begun));
         if world.control.now().duration_since(last) >= still {
             return true;
         }

@@ -87,7 +87,8 @@ impl World {
         let clusters = members.iter().map(|(name, cluster)| (Arc::from(*name), cluster.clone()));
         let journal = Journal::of(clusters.chain([(CONTROL.into(), control.clone())]).collect());
         let sequencer = Sequencer::default();
-        let air = Air::new(scenario.seed, repositories.directory(), sequencer.clone(), scenario.weather.clone());
+        let air =
+            Air::new(scenario.seed, repositories.directory(), sequencer.clone(), scenario.weather.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(sequencer.run());
         let ended = Arc::default();

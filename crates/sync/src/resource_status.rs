@@ -125,7 +125,7 @@ fn row(comparison: &Comparison<'_>, guard: &Guard<'_>, pair: &Pair, object: &Val
         sync_wave: wave_of(comparison, pair, object).clamp(-LARGEST_WAVE, LARGEST_WAVE),
         requires_deletion_confirmation: approval::guarded(live, target, &defaults),
         requires_deletion_approval: live.is_some_and(|live| {
-            (pending_prune && awaits_prune_approval(comparison, live))
+            (awaits_prune_approval(comparison, live) && (pending_prune || is_asked_for(comparison, live)))
                 || guard.awaits_approval(live, comparison.now)
         }),
     }
@@ -184,6 +184,17 @@ fn awaits_prune_approval(comparison: &Comparison<'_>, live: &Value) -> bool {
         && !running.and_then(started).is_some_and(|since| {
             approval::approved(live, None, &Approvals { application, since, now: comparison.now })
         })
+}
+
+/// Whether the running sync asks for it, though the source has the object again by now: the sync is of an earlier commit.
+fn is_asked_for(comparison: &Comparison<'_>, live: &Value) -> bool {
+    let status = &comparison.application.status;
+    let runs = status.operation_state.as_ref().is_some_and(|state| !state.phase.is_completed());
+    runs && status.resources.iter().any(|row| {
+        row.requires_deletion_approval
+            && (&*row.group, &*row.kind, &*row.namespace, &*row.name)
+                == (live.group(), live.kind(), live.namespace(), live.name())
+    })
 }
 
 fn started(state: &OperationState) -> Option<Timestamp> {

@@ -37,10 +37,14 @@ fn judge<'h>(
     let step = wanted.step(name)?;
     let members: Vec<&str> = wanted.members(step).collect();
     let limit = wanted.steps[step].limit(members.len())?;
-    let under_way: Vec<&str> = members
-        .into_iter()
-        .filter(|other| *other != name && is_under_way(history, other, start.place, earlier))
-        .collect();
+    // Where limits were lowered, or Applications moved, more may be under way than there is room for. One of them begins
+    // anew in its own slot then, which makes them no more; but not beside the operation of another.
+    let again = is_under_way(history, name, start.place, earlier);
+    let counts = |other: &&str| match again {
+        true => is_under_way(history, other, start.place, earlier) && is_busy(history, other, start.place),
+        false => is_under_way(history, other, start.place, earlier),
+    };
+    let under_way: Vec<&str> = members.into_iter().filter(|other| *other != name).filter(counts).collect();
     (under_way.len() + 1 > limit).then(|| {
         let step = step + 1;
         format!("{name} was started beside {under_way:?}, and step {step} lets {limit} be under way")
@@ -59,6 +63,14 @@ fn is_under_way(history: &History<'_>, name: &str, place: usize, starts: &[Start
     !later.into_iter().any(|version| {
         let app = &version.entry.object;
         ended_well(app, &start.revisions) || was_found_well(app)
+    })
+}
+
+fn is_busy(history: &History<'_>, name: &str, place: usize) -> bool {
+    history.state("control", APPS, name, place).is_some_and(|version| {
+        let app = &version.entry.object;
+        !is_null(app, "/operation")
+            || matches!(text(app, "/status/operationState/phase"), "Running" | "Terminating")
     })
 }
 

@@ -92,6 +92,8 @@ pub struct Case<'h> {
     pub members: BTreeMap<String, String>,
     /// Name of the set.
     pub set: &'h str,
+    /// What people deleted in members themselves: when, where, and the object's name.
+    pub by_people: &'h [(Timestamp, String, String)],
     /// How late a controller may know of a change, or carry out what it decided on.
     pub slack: SignedDuration,
     /// Whether nothing was written for a while in the end, so that what is not done now never will be.

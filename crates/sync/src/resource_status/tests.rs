@@ -175,6 +175,24 @@ fn confirmation_is_a_property_and_approval_a_wait() {
 }
 
 #[test]
+fn what_a_running_sync_asks_approval_for_stays_marked_when_a_newer_commit_has_it_again() {
+    let confirm = json!({SYNC_OPTIONS: "Prune=confirm"});
+    let marked = json!({"kind": "ConfigMap", "version": "v1", "namespace": "demo", "name": "x",
+        "requiresDeletionApproval": true});
+    let flag = |phase: &str, approved: &str| {
+        let status = json!({"resources": [marked], "operationState": {"phase": phase,
+            "startedAt": "2026-01-01T11:59:00Z", "operation": {"sync": {"prune": true}}}});
+        let metadata = json!({"annotations": {DELETION_APPROVED: approved}});
+        let app = application(json!({"status": status, "metadata": metadata}));
+        let pair = both(object("ConfigMap", "x", confirm.clone()), false);
+        judged(&app, &[pair], false, json!({})).resources.remove(0).requires_deletion_approval
+    };
+    assert!(flag("Running", ""));
+    assert!(!flag("Running", "2026-01-01T11:59:30Z"), "it is approved");
+    assert!(!flag("Succeeded", ""), "nothing asks for it any more");
+}
+
+#[test]
 fn a_deletion_makes_guarded_resources_wait() {
     let deleting = |finalizers: Value| {
         application(

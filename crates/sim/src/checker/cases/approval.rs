@@ -27,6 +27,20 @@ fn story(approved: Option<&str>) -> Story {
 }
 
 #[test]
+fn what_people_delete_themselves_needs_no_approval() {
+    let mut story = Story::new(TIERS, rolling(&["t0"], None)).begun(TIERS);
+    for name in ["plain", "kept"] {
+        story.write("east", "configmaps", name, Change::Added, resource("Prune=confirm"));
+    }
+    story.app(App { phase: "Running", ..done("a", "t0", R1) });
+    story.write("east", "configmaps", "plain", Change::Deleted, resource("Prune=confirm"));
+    story.by_people();
+    assert_eq!(story.judged(), [""; 0]);
+    story.write("east", "configmaps", "kept", Change::Deleted, resource("Prune=confirm"));
+    assert_eq!(story.judged(), ["I4: east/configmaps/kept went before east/configmaps/kept was approved"]);
+}
+
+#[test]
 fn what_was_approved_goes() {
     assert_eq!(story(Some("2026-01-01T00:01:00Z")).judged(), [""; 0]);
 }

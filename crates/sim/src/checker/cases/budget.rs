@@ -42,6 +42,35 @@ fn failure_does_not_free_a_slot_and_neither_does_ill_health() {
 }
 
 #[test]
+fn a_slot_is_free_once_a_comparison_after_a_failure_finds_nothing_left_to_do() {
+    for (compared, expected) in [("2026-01-01T00:06:00Z", 0), ("2026-01-01T00:04:00Z", 1)] {
+        let mut story = story(Some(1));
+        start(&mut story, "a");
+        let ended = ["2026-01-01T00:05:00Z", compared];
+        story.app(App { stamp: Some((1, 1)), phase: "Failed", ended, ..done("a", "t0", R2) });
+        start(&mut story, "b");
+        assert_eq!(story.judged().len(), expected, "{:?}", story.judged());
+    }
+}
+
+#[test]
+fn whoever_holds_a_slot_begins_anew_in_it_though_there_are_too_many_but_not_beside_an_operation() {
+    for (ended, expected) in [(true, 0), (false, 1)] {
+        let mut story = story(Some(2));
+        start(&mut story, "a");
+        start(&mut story, "b");
+        story.set(&["a", "b", "c"], TIERS, rolling(&["t0"], Some(1)), serde_json::json!({}));
+        story.wait(300);
+        story.app(App { stamp: Some((1, 1)), phase: "Failed", ..done("a", "t0", R1).outdated(R2) });
+        if ended {
+            story.app(App { stamp: Some((1, 1)), phase: "Failed", ..done("b", "t0", R1).outdated(R2) });
+        }
+        story.app(done("a", "t0", R1).outdated(R2).started(R2, 2));
+        assert_eq!(story.judged().len(), expected, "{:?}", story.judged());
+    }
+}
+
+#[test]
 fn a_step_without_a_limit_takes_all_and_one_that_is_held_none() {
     let mut all = story(None);
     ["a", "b", "c"].into_iter().for_each(|name| start(&mut all, name));

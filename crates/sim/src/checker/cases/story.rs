@@ -17,6 +17,7 @@ pub(super) struct Story {
     entries: Vec<Entry>,
     git: Git,
     ended: bool,
+    by_people: Vec<(Timestamp, String, String)>,
 }
 
 /// One state of an Application.
@@ -34,6 +35,8 @@ pub(super) struct App {
     pub(super) operation: Option<&'static str>,
     /// The revision of the last sync.
     pub(super) synced: &'static str,
+    /// When the last operation ended and the last comparison began.
+    pub(super) ended: [&'static str; 2],
     pub(super) going: bool,
     pub(super) annotations: Value,
 }
@@ -50,6 +53,7 @@ pub(super) fn done(name: &'static str, tier: &'static str, revision: &'static st
         stamp: None,
         operation: None,
         synced: revision,
+        ended: [""; 2],
         going: false,
         annotations: json!({}),
     }
@@ -89,10 +93,10 @@ impl App {
                     "status": self.sync, "revision": self.revision,
                     "comparedTo": {"source": source, "destination": destination},
                 },
-                "health": {"status": self.health},
+                "health": {"status": self.health}, "reconciledAt": self.ended[1],
                 "operationState": {
                     "phase": self.phase, "syncResult": {"revision": self.synced},
-                    "startedAt": "2026-01-01T00:00:00Z",
+                    "startedAt": "2026-01-01T00:00:00Z", "finishedAt": self.ended[0],
                 },
                 "history": [{"revision": self.synced, "source": source}],
             },
@@ -124,7 +128,7 @@ impl Story {
             ],
         };
         let now = "2026-01-01T00:00:00Z".parse().expect("a date");
-        let mut story = Story { now, entries: Vec::new(), git, ended: false };
+        let mut story = Story { now, entries: Vec::new(), git, ended: false, by_people: Vec::new() };
         story.set(&["a", "b", "c"], tiers, strategy, json!({}));
         story
     }
@@ -202,6 +206,13 @@ impl Story {
         &mut self.git
     }
 
+    /// The last write was a deletion by people.
+    pub(super) fn by_people(&mut self) {
+        if let Some(Entry { at, cluster, name, .. }) = self.entries.last() {
+            self.by_people.push((*at, cluster.to_string(), name.to_string()));
+        }
+    }
+
     /// Nothing more comes.
     pub(super) fn end(mut self) -> Story {
         self.ended = true;
@@ -221,6 +232,7 @@ impl Story {
             git: &self.git,
             members: BTreeMap::from([(SERVER.to_owned(), "east".to_owned())]),
             set: "fleet",
+            by_people: &self.by_people,
             slack: SignedDuration::from_secs(45),
             ended: self.ended,
         };
