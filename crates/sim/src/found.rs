@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::action::{Action, Edit};
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
 use crate::run;
-use crate::scenario::Scenario;
-use crate::wire::Weather;
+use crate::scenario::{Process, Scenario};
+use crate::wire::{Blow, Doom, Moment, Weather};
 
 /// A fleet of which each is in a tier; one of each step may be under way.
 fn fleet(tiers: &[usize]) -> Fleet {
@@ -99,4 +99,26 @@ fn what_was_let_go_is_not_taken_back_by_a_leader_who_has_not_heard() {
         let scenario = Scenario { seed, weather, second, ..scenario(ordered, &[Mood::Good], actions) };
         assert_eq!(judged(scenario), [""; 0], "seed {seed}");
     }
+}
+
+#[test]
+fn whoever_is_done_is_not_started_again_for_a_stamp_that_people_spoiled() {
+    for how in [Edit::Delete, Edit::Reset, Edit::Garble] {
+        let edit = Action::EditStamp { app: "app-0".to_owned(), how };
+        // The second is under way then.
+        let actions = vec![(0, push()), (35_000, edit)];
+        assert_eq!(violations(fleet(&[0, 0]), &[Mood::Good, Mood::Slow], actions), [""; 0], "{how:?}");
+    }
+}
+
+#[test]
+fn a_fence_that_lands_in_the_place_of_a_start_is_not_taken_for_it() {
+    // It dies between the record of a start under a new template and the start itself, and is held when it comes back.
+    let blow = Doom { moment: Moment::Recorded(3), blow: Blow::Before };
+    let actions = vec![(0, Action::Variant), (1_500, Action::Pause), (20_000, Action::Resume)];
+    let scenario = Scenario {
+        dooms: BTreeMap::from([(Process::Sets, vec![(blow, Duration::from_secs(3))])]),
+        ..scenario(fleet(&[0, 1]), &[Mood::Good], actions)
+    };
+    assert_eq!(judged(scenario), [""; 0]);
 }

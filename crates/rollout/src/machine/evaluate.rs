@@ -492,7 +492,9 @@ impl Case<'_> {
 /// Whether the last intended write of a row has landed on the Application.
 pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
     let landed = live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && stamp.n >= row.n);
-    (row.intent.is_none() && !row.fence) || landed
+    // A start whose slot is free again was seen to land, whatever became of the stamp since.
+    let over = !row.slot && matches!(row.intent, None | Some(Intent::Start | Intent::Heal));
+    (over && !row.fence) || landed
 }
 
 fn is_terminating(last: &Operation) -> bool {
