@@ -27,7 +27,7 @@ use crate::head::{Change, Done, Head, Intent, Opening, Row, Run};
 use crate::live::Live;
 use crate::pin::{Fingerprint, Pin, Resolution, SourceKey};
 use evaluate::{Outcome, Ready, Wait};
-use tally::{Share, Tally};
+use tally::{Hold, Share, Tally};
 
 pub use exchange::{Control, Decision, Member, Progress, Status, Wanted, Write};
 

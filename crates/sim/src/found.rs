@@ -122,3 +122,35 @@ fn a_fence_that_lands_in_the_place_of_a_start_is_not_taken_for_it() {
     };
     assert_eq!(judged(scenario), [""; 0]);
 }
+
+#[test]
+fn whoever_began_after_the_head_was_lost_is_waited_for_by_those_who_only_may_have() {
+    let away = Action::GitAway { branch: 0, time: Duration::from_secs(30) };
+    let actions = vec![
+        (0, away),
+        (9_000, Action::Head(Edit::Delete)),
+        (60, Action::Variant),
+        (15_000, Action::Push { branch: 0, noticed: Vec::new() }),
+    ];
+    assert_eq!(violations(fleet(&[0, 0]), &[Mood::Good, Mood::Good], actions), [""; 0]);
+}
+
+#[test]
+fn whoever_is_wanted_again_while_it_goes_has_its_turn_until_it_is_gone() {
+    let ordered = Fleet { deletion: Deletion::Reverse, ..fleet(&[0, 1, 1]) };
+    let leave = |app: &str| Action::Leave { app: app.to_owned() };
+    let join = Action::Join { app: "app-2".to_owned(), tier: 1 };
+    let actions = vec![(0, leave("app-2")), (100, join), (100, leave("app-1"))];
+    assert_eq!(violations(ordered, &[Mood::Good], actions), [""; 0]);
+}
+
+#[test]
+fn an_edit_of_the_set_that_was_read_after_a_conflict_is_not_forgotten() {
+    for wait in (0..60).step_by(4) {
+        let drift = Action::Drift { app: "app-0".to_owned(), deletes: false };
+        let weather = Weather { lag: Duration::from_secs(2), ..Weather::default() };
+        let actions = vec![(0, drift), (200 + wait, Action::Variant)];
+        let scenario = Scenario { weather, ..scenario(fleet(&[0, 1]), &[Mood::Good], actions) };
+        assert_eq!(judged(scenario), [""; 0], "{wait} ms");
+    }
+}

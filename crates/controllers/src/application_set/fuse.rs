@@ -79,8 +79,9 @@ impl Reconciler {
             first(executor.delete(leavers.names, leavers.owned, leavers.destinations).await)?;
             return Ok(Outcome::default());
         }
-        let going = |name: &str| !leavers.wanted.contains(name);
-        if !leavers.owned.keys().any(|name| going(name)) {
+        // One that is wanted again while it is being deleted has its turn until it is gone.
+        let going = |name: &str, deleting: bool| deleting || !leavers.wanted.contains(name);
+        if leavers.owned.keys().all(|name| leavers.wanted.contains(&**name)) {
             memory.teardown = Teardown::default();
             return Ok(Outcome::default());
         }

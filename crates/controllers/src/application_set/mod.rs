@@ -38,7 +38,6 @@ use baton_generators::{Generated, Generators, Reads};
 use baton_rollout::pin::Fingerprint;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
-use kube::core::DeserializeGuard;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -269,7 +268,7 @@ impl Reconciler {
     async fn held(&self, key: &ObjectKey) -> Result<Option<Held>, PassError> {
         if self.known.sets.lock().is_doubtful(key) {
             match self.sets(key).get(&key.name).await.map_err(PassError::Read)? {
-                Some(raw) => self.fold_set(key, &raw),
+                Some(raw) => self.known.sets.lock().learn_raw(key, &raw),
                 None => return Ok(None),
             }
         }
@@ -542,7 +541,8 @@ impl Reconciler {
                     };
                     let fresh =
                         raw.pointer("/metadata/uid").and_then(Value::as_str) == set.metadata.uid.as_deref();
-                    match self.fold_answer(key, &raw) {
+                    self.known.sets.lock().learn_raw(key, &raw);
+                    match self.whole(key) {
                         Some(read) if fresh => {
                             // The rollout side writes its part of the status whenever it likes.
                             changed |= !is_same_wish(&set, &read);
@@ -677,17 +677,17 @@ impl Reconciler {
             return serde_json::from_value(raw.clone()).ok().map(Whole::new);
         }
         self.fold_set(key, raw);
-        match self.known.sets.lock().get(key)? {
-            Held::Whole(set) => Some(set),
-            Held::Unreadable { .. } => None,
-        }
+        self.whole(key)
     }
 
     fn fold_set(&self, key: &ObjectKey, raw: &Value) {
-        let mut sets = self.known.sets.lock();
-        match serde_json::from_value::<DeserializeGuard<ApplicationSet>>(raw.clone()) {
-            Ok(set @ DeserializeGuard(Ok(_))) => sets.fold(set),
-            _ => sets.doubt(key),
+        self.known.sets.lock().fold_raw(key, raw);
+    }
+
+    fn whole(&self, key: &ObjectKey) -> Option<Whole> {
+        match self.known.sets.lock().get(key)? {
+            Held::Whole(set) => Some(set),
+            Held::Unreadable { .. } => None,
         }
     }
 

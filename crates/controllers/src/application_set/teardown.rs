@@ -32,6 +32,9 @@ const LISTED: usize = 20;
 /// How many characters of an Application's own words are repeated.
 const QUOTED: usize = 300;
 
+/// Whether an Application is to go, by its name and by whether it is being deleted already.
+pub(crate) type Going<'a> = dyn Fn(&str, bool) -> bool + Sync + 'a;
+
 /// What is remembered of an ordered deletion between passes. Forgotten, it is found out again.
 #[derive(Debug, Default)]
 pub(crate) struct Teardown {
@@ -83,7 +86,7 @@ impl Reconciler {
         executor: &Executor<'_>,
         teardown: &mut Teardown,
         order: &Order,
-        going: Option<&(dyn Fn(&str) -> bool + Sync)>,
+        going: Option<&Going<'_>>,
         destinations: &Destinations,
     ) -> Result<Report, ApplyError> {
         let now = self.settings.clock.now_in_seconds();
@@ -92,7 +95,7 @@ impl Reconciler {
             // Who is to go may be others than before.
             teardown.left = None;
         }
-        let going = going.unwrap_or(&|_| true);
+        let going = going.unwrap_or(&|_, _| true);
         let mut step = 0;
         for _ in 0..BURST {
             let mut decision = {
@@ -135,7 +138,7 @@ impl Reconciler {
         &self,
         executor: &Executor<'_>,
         order: &Order,
-        going: &(dyn Fn(&str) -> bool + Sync),
+        going: &Going<'_>,
     ) -> Result<Vec<Doomed>, ApplyError> {
         let owned = self.known.applications.lock().owned_by(executor.set);
         // Applications of before the set had an order do not have the label yet.
@@ -147,7 +150,9 @@ impl Reconciler {
         let each = |live: Value| {
             let Ok(observed) = Observed::deserialize(&live) else { return };
             let name: Arc<str> = observed.metadata.name.as_deref().unwrap_or_default().into();
-            if observed.owner.as_deref() != Some(&*executor.set.name) || !going(&name) {
+            if observed.owner.as_deref() != Some(&*executor.set.name)
+                || !going(&name, observed.metadata.deletion_timestamp.is_some())
+            {
                 return;
             }
             let labels = live.pointer("/metadata/labels").cloned().unwrap_or_default();
@@ -171,12 +176,13 @@ impl Reconciler {
         &self,
         executor: &Executor<'_>,
         known: &BTreeMap<Arc<str>, Arc<Record>>,
-        going: &(dyn Fn(&str) -> bool + Sync),
+        going: &Going<'_>,
         read: &[Doomed],
     ) -> Result<(), ApplyError> {
         let there: BTreeSet<&str> = read.iter().map(|doomed| &*doomed.uid).collect();
-        for (name, record) in
-            known.iter().filter(|(name, record)| going(name) && !there.contains(&*record.uid))
+        for (name, record) in known
+            .iter()
+            .filter(|(name, record)| going(name, record.deleting.is_some()) && !there.contains(&*record.uid))
         {
             let live = executor.objects.get(name).await?;
             let uid = live.as_ref().and_then(|live| live.pointer("/metadata/uid")).and_then(Value::as_str);
@@ -228,7 +234,7 @@ impl Teardown {
         order: &Order,
         set: &ObjectKey,
         known: &Applications,
-        going: &(dyn Fn(&str) -> bool + Sync),
+        going: &Going<'_>,
     ) -> Option<Vec<Doomed>> {
         let joined = known.joined(set);
         let left = match self.left.take() {
@@ -298,11 +304,13 @@ impl Left {
         places: &BTreeMap<Arc<str>, (Arc<str>, usize)>,
         owned: BTreeMap<Arc<str>, Arc<Record>>,
         joined: u64,
-        going: &(dyn Fn(&str) -> bool + Sync),
+        going: &Going<'_>,
     ) -> Option<Left> {
         let mut left = Left { joined, ..Left::default() };
         let mut deleting = Vec::new();
-        for (name, record) in owned.into_iter().filter(|(name, _)| going(name)) {
+        for (name, record) in
+            owned.into_iter().filter(|(name, record)| going(name, record.deleting.is_some()))
+        {
             let (uid, position) = places.get(&name).filter(|(uid, _)| **uid == *record.uid)?;
             left.positions.entry(*position).or_default().insert(name.clone(), uid.clone());
             left.count += 1;

@@ -155,6 +155,28 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_a_read_has_shown_before_the_watch_did_still_counts() {
+        let set = |version: &str, label: &str| {
+            json!({
+                "metadata": {"name": "s", "namespace": "n", "uid": "u", "resourceVersion": version, "labels": {"a": label}},
+                "spec": {},
+            })
+        };
+        let read = |value: &Value| DeserializeGuard::<ApplicationSet>::deserialize(value).expect("a set");
+        let key = ObjectKey::new("n", "s");
+        let mut sets = Sets::default();
+        sets.applied(read(&set("1", "old")));
+        sets.learn_raw(&key, &set("2", "new"));
+        sets.fold_raw(&key, &set("3", "new"));
+        assert!(sets.applied(read(&set("2", "new"))).is_none(), "it is newer already");
+        assert!(sets.applied(read(&set("3", "new"))).is_some_and(|change| set_changed(&change)));
+        assert!(
+            !sets.applied(read(&set("4", "new"))).is_some_and(|change| set_changed(&change)),
+            "it was told"
+        );
+    }
+
+    #[test]
     fn an_annotation_changed_beside_a_granted_refresh_counts() {
         let set = |annotations: Value, version: &str| {
             Some(json!({

@@ -8,7 +8,10 @@ use baton_api::application_status::{HealthCode, HealthStatus, ResourceStatus, Sy
 use baton_api::names::{GROUP, VERSION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, Resource};
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::ObjectKey;
 use super::store::{Change, Kept, Store};
 use crate::digest::{Digest, Hasher};
 
@@ -134,6 +137,22 @@ pub(crate) type Sets = Store<Held>;
 pub(crate) type SetChange = Change<Held>;
 
 impl Sets {
+    /// [`Store::fold`] of what the API answered.
+    pub(crate) fn fold_raw(&mut self, key: &ObjectKey, raw: &Value) {
+        match DeserializeGuard::<ApplicationSet>::deserialize(raw) {
+            Ok(set @ DeserializeGuard(Ok(_))) => self.fold(set),
+            _ => self.doubt(key),
+        }
+    }
+
+    /// [`Store::learn`] of what the API answered.
+    pub(crate) fn learn_raw(&mut self, key: &ObjectKey, raw: &Value) {
+        match DeserializeGuard::<ApplicationSet>::deserialize(raw) {
+            Ok(set @ DeserializeGuard(Ok(_))) => self.learn(set),
+            _ => self.doubt(key),
+        }
+    }
+
     /// Those that could be read.
     pub(crate) fn whole(&self) -> impl Iterator<Item = Arc<ApplicationSet>> {
         self.all().filter_map(|(_, held)| match held {

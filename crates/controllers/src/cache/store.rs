@@ -43,6 +43,8 @@ struct Entry<T> {
     doubtful: bool,
     /// The list during or after which this controller wrote it last.
     written: u32,
+    /// What it was when its last change was told, where a read has shown more since.
+    told: Option<T>,
 }
 
 impl<T> Default for Store<T> {
@@ -106,13 +108,27 @@ impl<T: Kept> Store<T> {
         self.remove(ObjectKey::of(metadata))
     }
 
-    /// A write or a read of this controller answered with this state. What the watch saw go stays gone.
+    /// A write of this controller to what is held answered with this state. What the watch saw go stays gone.
     pub(crate) fn fold(&mut self, object: T::Object) {
+        self.keep(object, false);
+    }
+
+    /// A read of this controller answered with this state. Changes of others in it are told by the watch, which tells
+    /// them later: whoever waits for them is still to hear of them.
+    pub(crate) fn learn(&mut self, object: T::Object) {
+        self.keep(object, true);
+    }
+
+    fn keep(&mut self, object: T::Object, untold: bool) {
         let key = ObjectKey::of(object.meta());
         let Some(entry) = self.held.get_mut(&key) else { return };
         let known = entry.held.metadata();
         if known.uid == object.meta().uid && !is_newer(known, object.meta()) {
-            *entry = Entry { held: T::keep(object), doubtful: false, written: self.list };
+            let before = std::mem::replace(&mut entry.held, T::keep(object));
+            (entry.doubtful, entry.written) = (false, self.list);
+            if untold {
+                entry.told.get_or_insert(before);
+            }
         }
     }
 
@@ -123,8 +139,9 @@ impl<T: Kept> Store<T> {
             .is_some_and(|entry| entry.doubtful && version(entry.held.metadata()) == version(object.meta()));
         let written = same.map_or(self.list.wrapping_sub(1), |entry| entry.written);
         let held = T::keep(object);
-        let before = self.held.insert(key.clone(), Entry { held: held.clone(), doubtful, written });
-        Change { key, before: before.map(|entry| entry.held), after: Some(held) }
+        let entry = Entry { held: held.clone(), doubtful, written, told: None };
+        let before = self.held.insert(key.clone(), entry);
+        Change { key, before: before.map(|entry| entry.told.unwrap_or(entry.held)), after: Some(held) }
     }
 
     fn remove(&mut self, key: ObjectKey) -> Option<Change<T>> {

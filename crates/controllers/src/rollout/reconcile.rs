@@ -16,7 +16,6 @@ use baton_rollout::steps::Steps;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::Client;
-use kube::core::DeserializeGuard;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -210,7 +209,9 @@ impl Reconciler {
             self.doubted.lock().insert(key.clone());
             self.queue.add(key.clone());
         }
-        if (asks && concerned) || (!concerned && view::has_remains(after)) {
+        // What we write ourselves is known before it is heard of: this is somebody who has not heard that he was replaced.
+        let usurped = matches!(before, Some(Held::Whole(before)) if view::tells_otherwise(before, after));
+        if ((asks || usurped) && concerned) || (!concerned && view::has_remains(after)) {
             self.queue.add(key.clone());
         }
     }
@@ -385,7 +386,7 @@ impl Reconciler {
             return Ok(());
         }
         if let Some(raw) = self.sets(key).get(&key.name).await.map_err(PassError::Set)? {
-            self.fold_set(key, &raw);
+            self.learn_set(key, &raw);
         }
         if self.control(key).paused {
             return Ok(());
@@ -608,13 +609,13 @@ impl Reconciler {
         };
         match self.sets(key).patch_status(&key.name, patch, seen).await {
             Ok(answer) => {
-                self.fold_set(key, &answer);
+                self.known.sets.lock().fold_raw(key, &answer);
                 Ok(true)
             }
             Err(error) if error.is_not_found() => Ok(true),
             Err(error) if error.is_conflict() => {
                 if let Some(raw) = self.sets(key).get(&key.name).await? {
-                    self.fold_set(key, &raw);
+                    self.learn_set(key, &raw);
                 }
                 Ok(false)
             }
@@ -652,12 +653,8 @@ impl Reconciler {
         }
     }
 
-    fn fold_set(&self, key: &ObjectKey, raw: &Value) {
-        let mut sets = self.known.sets.lock();
-        match serde_json::from_value::<DeserializeGuard<ApplicationSet>>(raw.clone()) {
-            Ok(set @ DeserializeGuard(Ok(_))) => sets.fold(set),
-            _ => sets.doubt(key),
-        }
+    fn learn_set(&self, key: &ObjectKey, raw: &Value) {
+        self.known.sets.lock().learn_raw(key, raw);
     }
 
     fn applications(&self, key: &ObjectKey) -> Objects {

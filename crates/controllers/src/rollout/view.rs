@@ -154,6 +154,9 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
     {
         *now = before.clone();
     }
+    if let Some(before) = set.status.rollout.as_ref().filter(|before| before.run == rollout.run) {
+        rollout.blockers.iter_mut().for_each(|blocker| keep_since(blocker, &before.blockers));
+    }
     // Those that are done say the least, and are left out first.
     all.sort_by(|(a, one), (b, two)| {
         let done = |progress: &Progress| progress.status == Status::Healthy;
@@ -177,6 +180,26 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
         };
     }
     Shown { total, entries, rollout: as_stored(&rollout), progressing: progressing(step) }
+}
+
+/// Whoever takes over sees what is in the way later than it came.
+fn keep_since(blocker: &mut Blocker, before: &[Blocker]) {
+    let same = |known: &&Blocker| known.reason == blocker.reason && known.object == blocker.object;
+    let known = before.iter().find(same).and_then(|known| known.since.as_ref());
+    if let (Some(since), Some(known)) = (&mut blocker.since, known) {
+        *since = known.clone().min(since.clone());
+    }
+}
+
+/// Whether another run, step or state is told: not by whom it was told before, if that was us.
+pub(super) fn tells_otherwise(before: &ApplicationSet, after: &ApplicationSet) -> bool {
+    let told = |set: &ApplicationSet| {
+        set.status
+            .rollout
+            .as_ref()
+            .map(|rollout| (rollout.run, rollout.step, rollout.state.as_str().to_owned()))
+    };
+    told(before) != told(after)
 }
 
 /// How many of a set's Applications may be listed in `status.resources`, so that there is room for the rollout.

@@ -137,23 +137,31 @@ impl Machine {
         let open = change.run.as_ref().map_or(self.head.run.open, |run| run.open);
         for (step, (count, plan)) in self.tally.steps.iter().zip(wanted.steps.iter()).enumerate() {
             let limit = plan.limit(count.total);
-            let released = self.released(step, change);
-            let (mut used, mut active) = (count.used - released, count.active.saturating_sub(released));
+            let mut used = count.used - self.released(step, change, |_| true);
+            let mut active = count.active - self.released(step, change, |share| share.active);
+            let mut firm = count.firm - self.released(step, change, |share| share.firm);
             if step < open && self.tally.is_reached(step) {
                 for name in count.writing.iter().take(left) {
                     self.add_intent(name, false, change, &mut left, now, |_| true);
                 }
                 if !self.is_overwhelmed(step, wanted) {
-                    for (is_new, name) in &count.wanting {
+                    for (hold, name) in &count.wanting {
                         // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more
                         // hold one than may.
                         let own = usize::from(self.is_active(name));
-                        if left == 0 || (*is_new && used >= limit) || active - own >= limit {
+                        let full = match hold {
+                            Hold::Firm => active - own >= limit,
+                            Hold::Claim => firm - own >= limit,
+                            Hold::None => used >= limit || active >= limit,
+                        };
+                        if left == 0 || full {
                             break;
                         }
-                        let added = self.add_intent(name, true, change, &mut left, now, |_| true);
-                        used += usize::from(added && *is_new);
-                        active += usize::from(added) * (1 - own);
+                        let added =
+                            usize::from(self.add_intent(name, true, change, &mut left, now, |_| true));
+                        used += added * usize::from(*hold == Hold::None);
+                        active += added * (1 - own);
+                        firm += added * usize::from(*hold != Hold::Firm) * (1 - own);
                     }
                 }
             } else {
@@ -167,12 +175,14 @@ impl Machine {
         self.intend_heals(wanted, open, change, &mut left, now);
     }
 
-    /// How many slots of a step the change gives back.
-    pub(super) fn released(&self, step: usize, change: &Change) -> usize {
+    /// How many slots of a step the change gives back, of those held by such.
+    fn released(&self, step: usize, change: &Change, such: impl Fn(&Share) -> bool) -> usize {
         let released = change.rows.iter().filter(|row| {
             let app = self.names.get(&row.id).and_then(|name| self.apps.get(name));
-            let here = app.and_then(|app| app.share.as_ref()).is_some_and(|share| share.step == Some(step));
-            here && !row.slot && self.head.row(row.id).is_some_and(|before| before.slot)
+            let share = app.and_then(|app| app.share.as_ref());
+            let counts =
+                share.is_some_and(|share| share.step == Some(step) && share.uses_slot && such(share));
+            counts && !row.slot && self.head.row(row.id).is_some_and(|before| before.slot)
         });
         released.count()
     }
@@ -255,7 +265,9 @@ impl Machine {
         }
         *left -= 1;
         let takes = slot && !row.slot;
-        let (since, taken) = if takes { (now.as_second(), row.n + 1) } else { (row.since, row.taken) };
+        let taken = if takes { row.n + 1 } else { row.taken };
+        // A claim becomes firm.
+        let since = if slot && (takes || row.since == 0) { now.as_second() } else { row.since };
         let row = Row {
             intent: Some(ready.intent),
             n: row.n + 1,

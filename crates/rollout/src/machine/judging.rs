@@ -125,17 +125,24 @@ impl Machine {
             self.fenced.insert(name.clone());
         }
         let is_settled = !self.unsettled.contains(name);
+        let hold = match row.filter(|_| slot) {
+            Some(row) if row.since > 0 => Hold::Firm,
+            Some(_) => Hold::Claim,
+            None => Hold::None,
+        };
+        let active = (slot && entered) || (busy && !matches!(judged, Outcome::Done(_)));
         let share = Share {
             step,
             leaves: app.member.is_none(),
             undone: done.is_none() && !matches!(judged, Outcome::Done(_)),
             uses_slot: slot || (busy && !matches!(judged, Outcome::Done(_))),
-            active: (slot && entered) || (busy && !matches!(judged, Outcome::Done(_))),
+            active,
+            firm: active || hold == Hold::Firm,
             regressed: matches!(judged, Outcome::Regressed(..)),
             failed: matches!(&judged, Outcome::Wait(wait) if wait.failed),
             tolerated: done == Some(Done::Tolerated),
             wants_slot: matches!(&judged, Outcome::Ready(ready) if ready.takes_slot()),
-            has_slot: slot,
+            hold,
             wants_write: matches!(&judged, Outcome::Ready(ready) if !ready.takes_slot()),
             unarmed: !armed && app.member.is_some(),
         };

@@ -22,14 +22,28 @@ pub(super) struct Share {
     pub(super) failed: bool,
     /// It failed, which was allowed.
     pub(super) tolerated: bool,
+    /// It holds a slot that it took itself, or is being synced.
+    pub(super) firm: bool,
     /// It wants a slot.
     pub(super) wants_slot: bool,
-    /// It has a slot already.
-    pub(super) has_slot: bool,
+    /// How it holds a slot already.
+    pub(super) hold: Hold,
     /// It wants to be written without a slot.
     pub(super) wants_write: bool,
     /// Its automatic sync is not known to be off.
     pub(super) unarmed: bool,
+}
+
+/// How an Application holds a slot. Those that hold it the more firmly go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Hold {
+    /// It took it.
+    Firm,
+    /// It may have taken it: the head that would tell was lost.
+    Claim,
+    /// Not at all.
+    #[default]
+    None,
 }
 
 /// Counts of one step.
@@ -41,11 +55,12 @@ pub(super) struct Count {
     pub(super) leaving: usize,
     pub(super) used: usize,
     pub(super) active: usize,
+    pub(super) firm: usize,
     pub(super) regressed: usize,
     pub(super) failed: usize,
     pub(super) tolerated: usize,
     /// Those that want a slot: who has one first, then by name.
-    pub(super) wanting: BTreeSet<(bool, Arc<str>)>,
+    pub(super) wanting: BTreeSet<(Hold, Arc<str>)>,
     /// Those that want to be written without a slot.
     pub(super) writing: BTreeSet<Arc<str>>,
 }
@@ -78,11 +93,12 @@ impl Tally {
         count.leaving += usize::from(share.undone && share.leaves);
         count.used += usize::from(share.uses_slot);
         count.active += usize::from(share.active);
+        count.firm += usize::from(share.firm);
         count.regressed += usize::from(share.regressed);
         count.failed += usize::from(share.failed);
         count.tolerated += usize::from(share.tolerated);
         if share.wants_slot {
-            count.wanting.insert((!share.has_slot, name.clone()));
+            count.wanting.insert((share.hold, name.clone()));
         }
         if share.wants_write {
             count.writing.insert(name.clone());
@@ -99,11 +115,12 @@ impl Tally {
         count.leaving -= usize::from(share.undone && share.leaves);
         count.used -= usize::from(share.uses_slot);
         count.active -= usize::from(share.active);
+        count.firm -= usize::from(share.firm);
         count.regressed -= usize::from(share.regressed);
         count.failed -= usize::from(share.failed);
         count.tolerated -= usize::from(share.tolerated);
         if share.wants_slot {
-            count.wanting.remove(&(!share.has_slot, name.clone()));
+            count.wanting.remove(&(share.hold, name.clone()));
         }
         if share.wants_write {
             count.writing.remove(name);

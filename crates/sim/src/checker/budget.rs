@@ -44,6 +44,7 @@ fn judge<'h>(
         true => is_under_way(history, other, start.place, earlier) && is_busy(history, other, start.place),
         false => is_under_way(history, other, start.place, earlier),
     };
+    let counts = |other: &&str| counts(other) && !wanted.skips(history, other, start.place);
     let under_way: Vec<&str> = members.into_iter().filter(|other| *other != name).filter(counts).collect();
     (under_way.len() + 1 > limit).then(|| {
         let step = step + 1;
