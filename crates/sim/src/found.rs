@@ -143,14 +143,3 @@ fn whoever_is_wanted_again_while_it_goes_has_its_turn_until_it_is_gone() {
     let actions = vec![(0, leave("app-2")), (100, join), (100, leave("app-1"))];
     assert_eq!(violations(ordered, &[Mood::Good], actions), [""; 0]);
 }
-
-#[test]
-fn an_edit_of_the_set_that_was_read_after_a_conflict_is_not_forgotten() {
-    for wait in (0..60).step_by(4) {
-        let drift = Action::Drift { app: "app-0".to_owned(), deletes: false };
-        let weather = Weather { lag: Duration::from_secs(2), ..Weather::default() };
-        let actions = vec![(0, drift), (200 + wait, Action::Variant)];
-        let scenario = Scenario { weather, ..scenario(fleet(&[0, 1]), &[Mood::Good], actions) };
-        assert_eq!(judged(scenario), [""; 0], "{wait} ms");
-    }
-}
