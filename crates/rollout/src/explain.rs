@@ -439,7 +439,9 @@ fn guessed(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Obstacle 
     for (state, reason) in [(RolloutState::Paused, Reason::Paused), (RolloutState::Aborted, Reason::Aborted)]
     {
         if run.state == state.as_str() && entry.status == ProgressiveSyncCode::Waiting {
-            return Obstacle::new(reason, String::new(), run.message.clone());
+            // The run's message begins with the same word.
+            let told = run.message.strip_prefix(reason.as_str()).and_then(|rest| rest.strip_prefix(": "));
+            return Obstacle::new(reason, String::new(), told.unwrap_or(&run.message).to_owned());
         }
     }
     if step.state == StepState::Waiting.as_str() {

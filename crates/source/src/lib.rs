@@ -18,6 +18,7 @@ mod complaint;
 mod distant;
 mod error;
 mod fetch;
+mod footprint;
 mod github_app;
 mod location;
 mod memory;

@@ -13,6 +13,7 @@ use crate::command::{Failure, Refusal, Runner};
 use crate::complaint::{explain, presentable};
 use crate::distant::{Distant, Unread};
 use crate::error::SourceError;
+use crate::footprint::Footprint;
 use crate::github_app::GitHubApps;
 use crate::location::Location;
 use crate::memory::{Listings, Trees};
@@ -27,6 +28,9 @@ use crate::web::Download;
 /// How the files begin that stand for contents kept elsewhere.
 const LFS_PREFIXES: [&[u8]; 2] =
     [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
+
+/// Of how many repositories on the local disk references are remembered.
+const MOST_READ: usize = 100;
 
 /// Reads repositories. Clones share their caches.
 #[derive(Debug, Clone)]
@@ -45,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) listings: Listings,
     pub(crate) trees: Trees,
     gates: Mutex<HashMap<Slot, Weak<tokio::sync::Mutex<()>>>>,
+    /// By directory: references that were read, and from which files.
+    read: Mutex<HashMap<PathBuf, (Footprint, Arc<References>)>>,
 }
 
 impl Repositories {
@@ -65,6 +71,7 @@ impl Repositories {
             listings: Listings::default(),
             trees: Trees::new(settings.limits.cached_entries),
             gates: Mutex::default(),
+            read: Mutex::default(),
             plain: settings.local.values().filter(|path| snapshot::is_plain(path)).cloned().collect(),
             settings,
         }))
@@ -281,12 +288,7 @@ impl Inner {
         (revision, tag_prefix): (&str, &str),
     ) -> Result<Target, SourceError> {
         let limits = &self.settings.limits;
-        let references = match store.references(&self.runner, limits).await {
-            Ok(references) => references,
-            // Without any reference, git says nothing and fails.
-            Err(Failure::Exit(complaint)) if complaint.trim().is_empty() => References::default(),
-            Err(failure) => return Err(explain_local(repository, path, failure)),
-        };
+        let references = self.local_references(repository, store, path).await?;
         match references.resolve(repository, revision, tag_prefix)? {
             Resolved::Target(target) => Ok(target),
             Resolved::Abbreviated(digits) => {
@@ -295,6 +297,41 @@ impl Inner {
                     .map(Target::from)
             }
         }
+    }
+
+    /// The references of a repository on the local disk. While its files are the same, git is not run again.
+    async fn local_references(
+        &self,
+        repository: &str,
+        store: &Store,
+        path: &Path,
+    ) -> Result<Arc<References>, SourceError> {
+        let look = || {
+            let directory = path.to_owned();
+            self.disk(repository, move || Ok(Footprint::of(&directory)))
+        };
+        let found = look().await?;
+        let same = |(footprint, _): &&(Footprint, Arc<References>)| Some(footprint) == found.as_ref();
+        if let Some((_, known)) = self.read.lock().get(path).filter(same) {
+            return Ok(known.clone());
+        }
+        let references = match store.references(&self.runner, &self.settings.limits).await {
+            Ok(references) => Arc::new(references),
+            // Without any reference, git says nothing and fails.
+            Err(Failure::Exit(complaint)) if complaint.trim().is_empty() => Arc::default(),
+            Err(failure) => return Err(explain_local(repository, path, failure)),
+        };
+        // What changed while git ran may be in what it read, or not.
+        if let Some(footprint) = found
+            && look().await?.as_ref() == Some(&footprint)
+        {
+            let mut read = self.read.lock();
+            if read.len() >= MOST_READ {
+                read.clear();
+            }
+            read.insert(path.to_owned(), (footprint, references.clone()));
+        }
+        Ok(references)
     }
 
     async fn local_tree(

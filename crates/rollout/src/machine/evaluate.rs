@@ -493,7 +493,11 @@ impl Case<'_> {
 pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
     let landed = live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && stamp.n >= row.n);
     // A start whose slot is free again was seen to land, whatever became of the stamp since.
-    let over = !row.slot && matches!(row.intent, None | Some(Intent::Start | Intent::Heal));
+    let over = match row.intent {
+        None => true,
+        Some(Intent::Start | Intent::Heal) => !row.slot,
+        Some(_) => false,
+    };
     (over && !row.fence) || landed
 }
 
