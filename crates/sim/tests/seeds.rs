@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 /// How many seeds every build runs. Each fault and each action is sure to be tried once in as many seeds as there are
 /// of them.
-const SEEDS: u64 = 44;
+const SEEDS: u64 = 500;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
