@@ -177,7 +177,7 @@ fn confirmation_is_a_property_and_approval_a_wait() {
 #[test]
 fn what_a_running_sync_asks_approval_for_stays_marked_when_a_newer_commit_has_it_again() {
     let confirm = json!({SYNC_OPTIONS: "Prune=confirm"});
-    let marked = json!({"kind": "ConfigMap", "version": "v1", "namespace": "demo", "name": "x",
+    let marked = json!({"kind": "ConfigMap", "version": "v1", "namespace": "n", "name": "x",
         "requiresDeletionApproval": true});
     let flag = |phase: &str, approved: &str| {
         let status = json!({"resources": [marked], "operationState": {"phase": phase,
