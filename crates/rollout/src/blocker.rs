@@ -97,7 +97,8 @@ pub struct Blocker {
 // === impl Reason ===
 
 impl Reason {
-    const ALL: [Reason; 34] = [
+    /// Every reason.
+    pub const ALL: [Reason; 34] = [
         Reason::WaitingForStep,
         Reason::WaitingForSlot,
         Reason::WaitingForRefresh,
@@ -193,7 +194,9 @@ impl Reason {
             Reason::OutOfSyncAfterSync => {
                 "the difference to go: see `baton app diff`, or ignore the field in ignoreDifferences"
             }
-            Reason::PruneOnly => "`automated.prune: true` in the template, or a sync with prune by hand",
+            Reason::PruneOnly => {
+                "`automated.prune: true` in the template and `baton appset retry`, or a sync with prune by hand"
+            }
             Reason::Unknown => "the application controller to tell its state: see its conditions",
             Reason::InvalidApplication => "the error in its conditions to be mended",
             Reason::ApprovalRequired => "`baton app confirm-deletion`",
@@ -202,11 +205,12 @@ impl Reason {
             Reason::Aborted => "a new commit or template, or `baton appset retry`",
             Reason::HoldStep => "its Applications to be synced by hand: `baton app sync`",
             Reason::SpecRewritten => {
-                "whoever rewrites the Application to stop, or the field in ignoreApplicationDifferences"
+                "whoever rewrites the Application to stop, then `baton appset retry`; or the field in \
+                 ignoreApplicationDifferences"
             }
             Reason::RevisionMismatch => "the application controller to see the revision of this run",
             Reason::RevisionUnresolved => "the repository to be reachable and to have the revision",
-            Reason::OrphanedOperation => "`baton app terminate-op`",
+            Reason::OrphanedOperation => "another operation in its place: `baton app sync`",
             Reason::Regressed => {
                 "it to be synced and healthy again (`baton app sync`), `baton appset skip`, or a new commit"
             }

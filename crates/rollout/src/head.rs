@@ -117,7 +117,7 @@ pub struct Row {
     pub slot: bool,
     /// How it came to be done in this run.
     pub done: Option<Done>,
-    /// When its slot was taken, in seconds.
+    /// When its slot was taken in this run, or the run began with it taken, in seconds.
     pub since: i64,
     /// Number of the write that took it: only if that one is prevented is the slot free again.
     pub taken: u64,

@@ -46,6 +46,9 @@ const RESTLESS: SignedDuration = SignedDuration::from_secs(2);
 /// A run begun anew so often without an end is said to starve.
 const STARVED: u64 = 5;
 
+/// Since when an outcome lasts that was never judged.
+const NEVER: Timestamp = Timestamp::UNIX_EPOCH;
+
 /// Decides for one set.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
@@ -90,6 +93,8 @@ pub struct Machine {
     unrest: Option<Unrest>,
     /// How often a version older than the one known was shown.
     stale: u64,
+    /// Since when what holds the set or a step, and not one Application, is in the way.
+    held_since: BTreeMap<(Reason, Arc<str>), Timestamp>,
 }
 
 /// How what is wanted differs from the run.
@@ -111,6 +116,8 @@ struct Unrest {
 struct Resolving {
     known: Option<Resolution>,
     error: Option<String>,
+    /// Since when it cannot be resolved.
+    failing_since: Option<Timestamp>,
     /// When it was asked last.
     at: Option<Timestamp>,
     /// Whether something speaks for another answer by now.
@@ -135,6 +142,8 @@ struct App {
     heals: (u32, Option<Timestamp>),
     outcome: Outcome,
     since: Timestamp,
+    /// What it waits for, over the requests for a comparison that are made meanwhile, and since when.
+    named: Option<(Reason, Timestamp)>,
     status: Status,
     status_since: Timestamp,
     status_version: u64,
@@ -301,7 +310,7 @@ impl Machine {
         let (mut changed, mut failed) = (false, false);
         match outcome {
             Ok(resolution) => {
-                resolving.error = None;
+                (resolving.error, resolving.failing_since) = (None, None);
                 changed = resolving.known.as_ref() != Some(&resolution);
                 self.unknown -= usize::from(resolving.known.is_none());
                 resolving.known = Some(resolution);
@@ -310,6 +319,7 @@ impl Machine {
                 // Asked once where nothing is known; after that only when an Application reports something else.
                 failed = doubtful && (resolving.error.is_none() || resolving.known.is_some());
                 resolving.error = Some(error);
+                resolving.failing_since = resolving.failing_since.or(Some(now));
             }
         }
         self.polls.insert((resolving.next(), key.clone()));
@@ -389,6 +399,7 @@ impl Machine {
         let mut decision = self.decide_for(&wanted, list, now);
         decision.resolve = self.to_resolve(now);
         decision.wake = self.wake(&wanted, now);
+        self.note_holds(&wanted, now);
         self.wanted = Some(wanted);
         decision
     }
@@ -635,7 +646,8 @@ impl App {
             success: None,
             heals: (0, None),
             outcome: outcome(Reason::Missing, "the Application is not there yet"),
-            since: now,
+            since: NEVER,
+            named: None,
             status: Status::Waiting,
             status_since: now,
             status_version: 0,

@@ -4,6 +4,7 @@ mod approval;
 #[path = "../appset/faults.rs"]
 #[allow(dead_code, reason = "not every test that shares this file fails requests")]
 mod faults;
+mod matrix;
 mod mishaps;
 mod order;
 mod ownership;

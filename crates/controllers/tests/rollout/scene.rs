@@ -138,6 +138,16 @@ impl Scene {
         write_and_commit(self.second.path(), names, value)
     }
 
+    /// Puts an annotated tag on the last commit, or moves it there; tells the tag's own object.
+    pub(crate) fn tag(&self, name: &str) -> String {
+        tag(self.repository.path(), name)
+    }
+
+    /// The same in the second repository.
+    pub(crate) fn tag_second(&self, name: &str) -> String {
+        tag(self.second.path(), name)
+    }
+
     /// Writes a file of the repository, or takes it away; the next commit holds it.
     pub(crate) fn write(&self, path: &str, content: Option<&str>) {
         let path = self.repository.path().join(path);
@@ -270,6 +280,11 @@ fn write_and_commit(repository: &Path, names: &[&str], value: &str) -> String {
     git(repository, &["add", "-A"]);
     git(repository, &["commit", "-q", "--allow-empty", "-m", value]);
     git(repository, &["rev-parse", "HEAD"])
+}
+
+fn tag(repository: &Path, name: &str) -> String {
+    git(repository, &["tag", "-f", "-a", "-m", name, name]);
+    git(repository, &["rev-parse", &format!("refs/tags/{name}")])
 }
 
 pub(crate) fn text(object: &Value, pointer: &str) -> String {

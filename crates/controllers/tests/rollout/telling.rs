@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use baton_rollout::fuse;
 use baton_rollout::stamp::Stamp;
 use http::Method;
 use kube::Client;
@@ -108,4 +109,37 @@ async fn one_that_is_no_longer_as_the_run_left_it_can_be_skipped() {
     scene.annotate_set("fleet", "baton.dev/skip", Some(&format!("a={}", stamp.pin))).await;
     scene.until("it to be skipped", |scene| !reasons(scene).contains(&"Regressed".to_owned())).await;
     assert_eq!(done(&scene, 0), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mass_deletion_holds_the_run_until_it_is_approved() {
+    let scene = Scene::new().await;
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let commit = scene.commit(&names, "0");
+    let all: Vec<(&str, &str)> = names.iter().map(|name| (*name, "dev")).collect();
+    let armed = |members: &[(&str, &str)]| {
+        let mut set = fleet(members);
+        set["metadata"]["annotations"] = json!({"baton.dev/deletion-fuse": "50%"});
+        set
+    };
+    scene.apply(armed(&all)).await;
+    scene.rolled_out(&commit).await;
+    scene.apply(armed(&all[..2])).await;
+    let (since, commit) = (scene.revision(), scene.commit(&names, "1"));
+    scene
+        .until("the fuse to be named", |scene| {
+            reasons(scene).first().is_some_and(|one| one == "DeletionFuse")
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let blocker = scene.set("fleet")["status"]["rollout"]["blockers"][0].clone();
+    assert_eq!(text(&blocker, "/reason"), "DeletionFuse");
+    assert!(!text(&blocker, "/since").is_empty(), "{blocker:#}");
+    let begun = scene.versions_since(since).into_iter().filter_map(|version| version.object);
+    assert_eq!(begun.filter(|object| !object["operation"].is_null()).count(), 0, "the run waits");
+    assert_eq!(scene.applications().len(), names.len(), "nobody has approved");
+    let print = fuse::asked_for(&text(&blocker, "/message")).expect("what to approve");
+    scene.annotate_set("fleet", "baton.dev/deletion-approved", Some(&print.to_string())).await;
+    scene.until("the leavers to go", |scene| scene.applications().len() == 2).await;
+    scene.rolled_out(&commit).await;
 }

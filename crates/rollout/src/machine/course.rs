@@ -20,7 +20,10 @@ impl Machine {
         for app in self.apps.values() {
             let (Some(member), Some(live)) = (&app.member, &app.live) else { continue };
             let Some(pin) = pin_of(member, |key| known.get(key).cloned()) else { continue };
-            rows.push(self.fresh_row(wanted, app, live, &pin));
+            let row = self.fresh_row(wanted, app, live, &pin);
+            // What a step allows its Applications counts from the beginning of the run.
+            let since = if row.since > 0 { now.as_second() } else { 0 };
+            rows.push(Row { since, ..row });
         }
         let same_set = *before.set == *wanted.set;
         let interrupted = same_set && before.seq > 0 && before.finished.is_none() && !before.aborted;

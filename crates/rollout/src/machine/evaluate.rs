@@ -176,7 +176,7 @@ impl Case<'_> {
         if !live.refresh && live.compared {
             return None;
         }
-        let silent = self.now.duration_since(self.since) > SILENCE;
+        let silent = self.now.duration_since(self.since) >= SILENCE;
         Some(match silent {
             true => {
                 wait(Reason::NoReport, "the application controller has not compared it as it was asked to")

@@ -3,6 +3,9 @@
 use super::*;
 use crate::stamp::Stamp;
 
+/// Waits that another operation may end, though the last one did not fail.
+const AGAIN: [Reason; 3] = [Reason::OutOfSyncAfterSync, Reason::PruneOnly, Reason::SpecRewritten];
+
 impl Machine {
     /// Grants what people ask for.
     pub(super) fn granted(&self, wanted: &Wanted) -> Option<Change> {
@@ -25,7 +28,7 @@ impl Machine {
             let named: Option<BTreeSet<&str>> = named.map(|(_, names)| names.split(',').collect());
             for (name, app) in &self.apps {
                 let stuck = match &app.outcome {
-                    Outcome::Wait(wait) => wait.failed || wait.reason == Reason::OutOfSyncAfterSync,
+                    Outcome::Wait(wait) => wait.failed || AGAIN.contains(&wait.reason),
                     _ => false,
                 };
                 let meant = named.as_ref().is_none_or(|named| named.contains(&**name));
@@ -266,8 +269,12 @@ impl Machine {
         *left -= 1;
         let takes = slot && !row.slot;
         let taken = if takes { row.n + 1 } else { row.taken };
-        // A claim becomes firm.
-        let since = if slot && (takes || row.since == 0) { now.as_second() } else { row.since };
+        // A claim becomes firm, and who begins in this run has all the time that its step allows.
+        let since = if slot && (takes || row.since == 0 || row.intent.is_none()) {
+            now.as_second()
+        } else {
+            row.since
+        };
         let row = Row {
             intent: Some(ready.intent),
             n: row.n + 1,

@@ -103,7 +103,7 @@ impl Machine {
                 }
                 armed = !live.automatic && !case.is_arming();
                 entered = case.has_entered();
-                if let (Some(late), None) = (deadline(row, plan), row.done) {
+                if let (Some(late), None) = (deadline(row, plan).filter(|_| entered), row.done) {
                     match now >= late {
                         true => judged = case.late(judged),
                         false => wake = Some(late),
@@ -116,9 +116,15 @@ impl Machine {
                 };
             }
         }
-        if kind(&judged) != kind(&app.outcome) {
+        if app.since == NEVER || kind(&judged) != kind(&app.outcome) {
             app.since = now;
         }
+        app.named = match &judged {
+            Outcome::Wait(wait) if app.named.is_some_and(|(reason, _)| reason == wait.reason) => app.named,
+            outcome if asks(outcome) => app.named,
+            Outcome::Wait(wait) => Some((wait.reason, app.since)),
+            _ => None,
+        };
         let busy = app.live.as_ref().is_some_and(Live::is_busy);
         let (slot, done) = row.map_or((false, None), |row| (row.slot, row.done));
         if row.is_some_and(|row| row.fence) {
@@ -212,6 +218,16 @@ pub(super) fn kind(outcome: &Outcome) -> (u8, Option<Reason>, Option<Intent>) {
         Outcome::Ready(ready) => (2, None, Some(ready.intent)),
         Outcome::Unsettled => (3, None, None),
         Outcome::Wait(wait) => (4, Some(wait.reason), None),
+    }
+}
+
+/// Whether a comparison is asked for: what made that necessary lasts meanwhile.
+fn asks(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Ready(ready) => matches!(ready.intent, Intent::Refresh | Intent::HardRefresh),
+        Outcome::Wait(wait) => wait.reason == Reason::WaitingForRefresh,
+        Outcome::Unsettled => true,
+        Outcome::Done(_) | Outcome::Regressed(..) => false,
     }
 }
 

@@ -62,59 +62,8 @@ impl Machine {
     /// What is waited for, the first first.
     pub fn blockers(&self, now: Timestamp) -> Vec<Blocker> {
         let Some(wanted) = &self.wanted else { return Vec::new() };
-        let run = &self.head.run;
-        let mut blockers = Vec::new();
-        let set = |reason: Reason, message: String, next_look: Option<Timestamp>| Blocker {
-            reason,
-            object: "".into(),
-            message,
-            remedy: reason.remedy(),
-            since: None,
-            next_look,
-        };
-        if wanted.control.paused || run.paused {
-            blockers.push(set(Reason::Paused, "the rollout is paused".to_owned(), None));
-        }
-        if run.aborted {
-            blockers.push(set(Reason::Aborted, "the run was aborted".to_owned(), None));
-        }
-        if let Some(why) = &wanted.frozen {
-            blockers.push(set(Reason::GeneratorError, why.to_string(), None));
-        }
-        if let Some(why) = &wanted.fuse {
-            blockers.push(set(Reason::DeletionFuse, why.to_string(), None));
-        }
-        if self.awaits_next() {
-            blockers.push(set(Reason::Superseded, self.news(), self.calm_at()));
-        }
-        for (key, resolving) in self.resolutions.iter().filter(|(_, resolving)| resolving.error.is_some()) {
-            let error = resolving.error.as_deref().unwrap_or_default();
-            let message = format!("{} at {:?} cannot be resolved: {error}", key.repo, &*key.target);
-            blockers.push(Blocker {
-                object: key.repo.clone(),
-                ..set(Reason::RevisionUnresolved, message, resolving.next())
-            });
-        }
-        if run.restarts >= STARVED && run.finished.is_none() {
-            let message = format!("the run was begun anew {} times before it could end", run.restarts);
-            blockers.push(set(Reason::Starved, message, None));
-        }
-        for step in 0..wanted.steps.len() {
-            if self.is_overwhelmed(step, wanted) {
-                let message = format!("more Applications of step {} failed than it allows", step + 1);
-                blockers.push(set(Reason::TooManyFailures, message, None));
-            }
-        }
-        if let Some(end) = self.soaked_at(wanted, run).filter(|end| *end > now && *end < Timestamp::MAX)
-            && run.open < wanted.steps.len()
-        {
-            let message = format!("step {} must stay healthy until {end}", run.open);
-            blockers.push(set(Reason::Soaking, message, Some(end)));
-        }
-        let shut = self.misstated(wanted, run.open).filter(|_| run.open < wanted.steps.len());
-        if let Some(why) = shut.filter(|_| self.tally.is_reached(run.open)) {
-            blockers.push(set(Reason::InvalidRolloutConfig, why.to_string(), None));
-        }
+        let mut blockers = self.holds(wanted, now);
+        blockers.extend(self.resolutions.iter().filter_map(|(key, resolving)| unresolved(key, resolving)));
         let mut own: Vec<(usize, Blocker)> = Vec::new();
         for (name, app) in &self.apps {
             let step = app.share.as_ref().map_or(usize::MAX, |share| share.step.unwrap_or(usize::MAX));
@@ -130,9 +79,65 @@ impl Machine {
         blockers
     }
 
+    /// Notes since when what holds the set or a step is in the way.
+    pub(super) fn note_holds(&mut self, wanted: &Wanted, now: Timestamp) {
+        let holds = self.holds(wanted, now).into_iter();
+        self.held_since = holds.map(|hold| ((hold.reason, hold.object), hold.since.unwrap_or(now))).collect();
+    }
+
+    /// What holds the set or a step.
+    fn holds(&self, wanted: &Wanted, now: Timestamp) -> Vec<Blocker> {
+        let run = &self.head.run;
+        let mut blockers = Vec::new();
+        let of = |object: Arc<str>, reason: Reason, message: String, next_look: Option<Timestamp>| {
+            let since = self.held_since.get(&(reason, object.clone())).copied().or(Some(now));
+            Blocker { reason, object, message, remedy: reason.remedy(), since, next_look }
+        };
+        let set = |reason: Reason, message: String, next_look: Option<Timestamp>| {
+            of("".into(), reason, message, next_look)
+        };
+        let step = |number: usize| -> Arc<str> { format!("step {number}").into() };
+        if wanted.control.paused || run.paused {
+            blockers.push(set(Reason::Paused, "the rollout is paused".to_owned(), None));
+        }
+        if run.aborted {
+            blockers.push(set(Reason::Aborted, "the run was aborted".to_owned(), None));
+        }
+        if let Some(why) = &wanted.frozen {
+            blockers.push(set(Reason::GeneratorError, why.to_string(), None));
+        }
+        if let Some(why) = &wanted.fuse {
+            blockers.push(set(Reason::DeletionFuse, why.to_string(), None));
+        }
+        if self.awaits_next(wanted) {
+            blockers.push(set(Reason::Superseded, self.news(), self.calm_at()));
+        }
+        if run.restarts >= STARVED && run.finished.is_none() {
+            let message = format!("the run was begun anew {} times before it could end", run.restarts);
+            blockers.push(set(Reason::Starved, message, None));
+        }
+        for at in 0..wanted.steps.len() {
+            if self.is_overwhelmed(at, wanted) {
+                let message = format!("more Applications of step {} failed than it allows", at + 1);
+                blockers.push(of(step(at + 1), Reason::TooManyFailures, message, None));
+            }
+        }
+        if let Some(end) = self.soaked_at(wanted, run).filter(|end| *end > now && *end < Timestamp::MAX)
+            && run.open < wanted.steps.len()
+        {
+            let message = format!("step {} must stay healthy until {end}", run.open);
+            blockers.push(of(step(run.open), Reason::Soaking, message, Some(end)));
+        }
+        let shut = self.misstated(wanted, run.open).filter(|_| run.open < wanted.steps.len());
+        if let Some(why) = shut.filter(|_| self.tally.is_reached(run.open)) {
+            blockers.push(of(step(run.open), Reason::InvalidRolloutConfig, why.to_string(), None));
+        }
+        blockers
+    }
+
     /// Whether the run, as far as it was last looked at, is to be followed by another.
-    fn awaits_next(&self) -> bool {
-        let (run, Some(wanted)) = (&self.head.run, &self.wanted) else { return false };
+    fn awaits_next(&self, wanted: &Wanted) -> bool {
+        let run = &self.head.run;
         let differs = self.difference.is_some_and(|difference| difference.content || difference.revision);
         let is_ours = run.seq > 0 && *run.set == *wanted.set && !self.is_outdated(wanted);
         is_ours && differs && !self.finishes(wanted)
@@ -170,7 +175,7 @@ impl Machine {
             RolloutState::Idle
         } else if run.aborted {
             RolloutState::Aborted
-        } else if run.finished.is_some() && !self.awaits_next() {
+        } else if run.finished.is_some() && !wanted.is_some_and(|wanted| self.awaits_next(wanted)) {
             RolloutState::Complete
         } else if run.open == 0 || run.finished.is_some() {
             RolloutState::Arming
@@ -248,9 +253,10 @@ impl Machine {
     fn blocker_of(&self, name: &Arc<str>, app: &App) -> Option<Blocker> {
         let step = app.share.as_ref().and_then(|share| share.step);
         let open = step.is_some_and(|step| step < self.head.run.open && self.tally.is_reached(step));
+        let is_followed = || self.wanted.as_ref().is_some_and(|wanted| self.awaits_next(wanted));
         let (reason, message) = match &app.outcome {
             Outcome::Done(_) => return None,
-            Outcome::Regressed(_, message, _) => match self.next_pin(app).filter(|_| self.awaits_next()) {
+            Outcome::Regressed(_, message, _) => match self.next_pin(app).filter(|_| is_followed()) {
                 Some(pin) => {
                     let revisions: Vec<String> =
                         pin.revisions().iter().map(|revision| evaluate::short(revision).to_owned()).collect();
@@ -272,10 +278,24 @@ impl Machine {
             object: name.clone(),
             message,
             remedy: reason.remedy(),
-            since: Some(app.since),
+            since: Some(
+                app.named.filter(|(named, _)| *named == reason).map_or(app.since, |(_, since)| since),
+            ),
             next_look: app.timer,
         })
     }
+}
+
+fn unresolved(key: &SourceKey, resolving: &Resolving) -> Option<Blocker> {
+    let (reason, error) = (Reason::RevisionUnresolved, resolving.error.as_deref()?);
+    Some(Blocker {
+        reason,
+        object: key.repo.clone(),
+        message: format!("{} at {:?} cannot be resolved: {error}", key.repo, &*key.target),
+        remedy: reason.remedy(),
+        since: resolving.failing_since,
+        next_look: resolving.next(),
+    })
 }
 
 fn is_queueing(reason: Reason) -> bool {

@@ -1,0 +1,81 @@
+//! Whatever goes wrong, and in which order: while nothing happens something is named, and once everything is mended the
+//! rollout ends.
+
+use baton_api::application_status::{HealthCode, SyncCode};
+use baton_api::names::baton::{ABORT, PAUSED, RETRY, SUPERSEDE};
+use baton_rollout::blocker::Reason;
+use serde_json::json;
+
+use crate::stage::{Mood, Stage};
+
+const WALKS: u64 = 150;
+const MEMBERS: [(&str, usize); 4] = [("a", 0), ("b", 0), ("c", 1), ("d", 2)];
+
+/// SplitMix64: the same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+fn mood(number: u64) -> Mood {
+    match number {
+        0 => Mood::Idle,
+        1 => Mood::NeverEnds,
+        2 => Mood::Fails("a hook fails"),
+        3 => Mood::AwaitsApproval,
+        4 => Mood::KeepsPrunings,
+        5 => Mood::Reports(|live| live.sync = SyncCode::Unknown),
+        6 => Mood::Reports(|live| live.health = HealthCode::Degraded),
+        7 => Mood::Reports(|live| live.reported = vec!["commit-0".into()]),
+        8 => Mood::Reports(|live| live.error = Some(("ComparisonError".into(), "no such path".into()))),
+        _ => Mood::Well,
+    }
+}
+
+fn trouble(stage: &mut Stage, dice: &mut Dice) {
+    let name = MEMBERS[dice.below(4) as usize].0;
+    match dice.below(12) {
+        0..=3 => stage.mood(name, mood(dice.below(10))),
+        4..=5 => stage.commit(),
+        6 => stage.change_template(),
+        7 => stage.annotate(PAUSED, [None, Some("true")][dice.below(2) as usize]),
+        8 => stage.annotate(ABORT, Some(&stage.now.to_string())),
+        9 => stage.annotate(SUPERSEDE, [None, Some("Finish")][dice.below(2) as usize]),
+        10 => stage.wanted.frozen = [None, Some("a generator fails".into())][dice.below(2) as usize].clone(),
+        _ => stage.drift(name),
+    }
+}
+
+/// Each second is judged by the stage itself: nothing happens only where something is named.
+#[test]
+fn while_nothing_happens_something_is_named() {
+    let mut named = std::collections::BTreeSet::new();
+    for seed in 0..WALKS {
+        let mut dice = Dice(seed);
+        let steps = json!([{"maxUpdate": 1 + dice.below(2)}, {}, {"waitDuration": "20s"}]);
+        let mut stage = Stage::new(steps, &MEMBERS);
+        for _ in 0..12 {
+            stage.pass(dice.below(40) as usize);
+            trouble(&mut stage, &mut dice);
+            named.extend(stage.blockers().iter().map(|blocker| blocker.reason));
+        }
+        stage.mend();
+        stage.annotations.clear();
+        stage.wanted.frozen = None;
+        // Who was done and drifted since is brought back by the next commit.
+        stage.commit();
+        stage.pass(60);
+        stage.annotate(RETRY, Some("all"));
+        stage.until(&format!("the end of walk {seed}"), Stage::is_over);
+    }
+    println!("{WALKS} walks; named were {named:?}");
+    let usual = [Reason::Progressing, Reason::SyncFailed, Reason::Regressed, Reason::Superseded];
+    assert!(usual.iter().all(|reason| named.contains(reason)), "{named:?}");
+}
