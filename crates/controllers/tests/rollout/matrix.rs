@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::scene::{NAMESPACE, REPOSITORY, SECOND, Scene, fleet, objects, text};
+use crate::scene::{NAMESPACE, REPOSITORY, SECOND, Scene, Version, fleet, objects, text};
 
 /// In the order of names the last step comes first.
 const MEMBERS: [(&str, &str); 3] = [("aa-prod", "prod"), ("mm-test", "test"), ("zz-dev", "dev")];
@@ -67,9 +67,9 @@ struct Judge {
 
 impl Judge {
     /// What was started before an earlier step was where it is to be, and what was written while an operation ran.
-    fn violations(&mut self, scene: &Scene) -> Vec<String> {
+    fn violations(&mut self, versions: Vec<Version>) -> Vec<String> {
         let mut found = Vec::new();
-        for version in scene.versions_since(self.seen) {
+        for version in versions {
             self.seen = version.revision;
             let now = version.object.expect("nothing is deleted");
             let before = self.known.get(&version.name).unwrap_or(&Value::Null);
@@ -98,7 +98,7 @@ impl Judge {
         let reported = revisions(&other["status"]["sync"]);
         let same_release = |release: &Resolution| is_at(release, &wanted) && is_at(release, &reported);
         let same = |field: &&str| other["spec"].pointer(field) == begins["spec"].pointer(field);
-        is_well(other) && SHARED.iter().all(|field| same(&field)) && self.releases.iter().any(same_release)
+        is_well(other) && SHARED.iter().all(same) && self.releases.iter().any(same_release)
     }
 }
 
@@ -211,7 +211,7 @@ async fn try_all(form: Form) {
     apply(&scene, &set).await;
     arrive(&scene, "the beginning", &set, &resolution).await;
     let mut judge = Judge { known: BTreeMap::new(), seen: 0, starts: 0, releases: vec![resolution] };
-    let mut found = judge.violations(&scene);
+    let mut found = judge.violations(scene.versions_since(0));
     let mut row = String::new();
     for (at, kind) in CHANGES.into_iter().enumerate() {
         let number = 10 * (at + 1);
@@ -232,7 +232,7 @@ async fn try_all(form: Form) {
         apply(&scene, &set).await;
         let before = (judge.starts, found.len());
         arrive(&scene, &what, &set, &resolution).await;
-        found.extend(judge.violations(&scene));
+        found.extend(judge.violations(scene.versions_since(judge.seen)));
         row +=
             &format!("  {kind:?} {} starts, {} violations", judge.starts - before.0, found.len() - before.1);
         assert!(judge.starts - before.0 > MEMBERS.len(), "{what}: the change came in the middle of a run");
@@ -269,4 +269,31 @@ async fn a_range_of_tags_keeps_the_order_whatever_changes_in_an_operation() {
 #[tokio::test(start_paused = true)]
 async fn several_sources_keep_the_order_whatever_changes_in_an_operation() {
     try_all(Form::SeveralWithRef).await;
+}
+
+#[test]
+fn a_start_before_its_time_and_a_change_in_an_operation_are_seen() {
+    let version = |revision: u64, name: &str, status: &str, operation: &str, project: &str| {
+        let operation = (!operation.is_empty()).then(|| json!({"sync": {"revision": operation}}));
+        let object = json!({
+            "spec": {"project": project}, "operation": operation,
+            "status": {"sync": {"status": status, "revision": "one"}, "health": {"status": "Healthy"}},
+        });
+        Version { revision, name: name.to_owned(), object: Some(object) }
+    };
+    let release = vec![BTreeSet::from(["one".to_owned(), "tag".to_owned()])];
+    for (before, begins, changes, expected) in [
+        (version(1, "zz-dev", "Synced", "", "p"), "tag", "p", 0),
+        (version(1, "zz-dev", "OutOfSync", "", "p"), "one", "p", 1),
+        (version(1, "zz-dev", "Synced", "one", "p"), "one", "p", 1),
+        (version(1, "zz-dev", "Synced", "", "other"), "one", "p", 1),
+        (version(1, "zz-dev", "Synced", "", "p"), "two", "p", 1),
+        (version(1, "zz-dev", "Synced", "", "p"), "one", "other", 1),
+    ] {
+        let mut judge = Judge { known: BTreeMap::new(), seen: 0, starts: 0, releases: vec![release.clone()] };
+        let begun = version(2, "aa-prod", "OutOfSync", begins, "p");
+        let found =
+            judge.violations(vec![before, begun, version(3, "aa-prod", "OutOfSync", begins, changes)]);
+        assert_eq!(found.len(), expected, "{found:?}");
+    }
 }

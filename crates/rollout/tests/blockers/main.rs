@@ -1,7 +1,12 @@
 //! No wait without a name: every blocker with the state that brings it, what it says, since when, and every way out that
 //! it names, each of which is tried.
 
+#[path = "../order/dice.rs"]
+#[allow(dead_code, reason = "not every test that shares this file asks for all of it")]
+mod dice;
 mod forms;
+#[path = "../order/fresh.rs"]
+mod fresh;
 mod gates;
 mod stage;
 mod table;

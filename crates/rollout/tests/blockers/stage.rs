@@ -16,6 +16,8 @@ use baton_rollout::steps::Steps;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::fresh::created;
+
 pub(crate) const REPOSITORY: &str = "https://git.example.com/r.git";
 /// How many turns a machine may take until it rests.
 const TURNS: usize = 100;
@@ -87,34 +89,6 @@ fn member(step: usize, spec: Fingerprint) -> Member {
     Member { step: Some(step), spec: Some(spec), sources: vec![key()], self_heal: false, fault: None }
 }
 
-/// An Application as it was just created.
-fn created(name: &str, spec: Fingerprint) -> Live {
-    Live {
-        name: name.into(),
-        uid: format!("uid-{name}").into(),
-        version: 0,
-        terminating: false,
-        stamp: None,
-        spec,
-        automatic: false,
-        compared: false,
-        sync: SyncCode::Unknown,
-        prune_only: false,
-        health: HealthCode::Missing,
-        ailing: None,
-        reported: Vec::new(),
-        error: None,
-        operation: None,
-        last: None,
-        deployed: Vec::new(),
-        refresh: false,
-        nonce: None,
-        reconciled: None,
-        closed: None,
-        heals_in_order: false,
-    }
-}
-
 impl Stage {
     /// Applications in the steps that are told by their numbers, all just created.
     pub(crate) fn new(steps: Value, members: &[(&str, usize)]) -> Stage {
@@ -159,7 +133,7 @@ impl Stage {
 
     /// Lets an Application appear.
     pub(crate) fn create(&mut self, name: &str) {
-        let live = created(name, template(self.templates));
+        let live = created(name, &format!("uid-{name}"), 0, template(self.templates));
         let compared = Fingerprint::default();
         let thing =
             Thing { live, mood: Mood::Well, compared, operation: None, cluster: None, unpruned: false };

@@ -6,23 +6,11 @@ use baton_api::names::baton::{ABORT, PAUSED, RETRY, SUPERSEDE};
 use baton_rollout::blocker::Reason;
 use serde_json::json;
 
+use crate::dice::Dice;
 use crate::stage::{Mood, Stage};
 
 const WALKS: u64 = 150;
 const MEMBERS: [(&str, usize); 4] = [("a", 0), ("b", 0), ("c", 1), ("d", 2)];
-
-/// SplitMix64: the same numbers for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % end
-    }
-}
 
 fn mood(number: u64) -> Mood {
     match number {

@@ -1,0 +1,209 @@
+//! The machine against a small world: an API with versions, an Application controller that compares late and works at
+//! its own pace, news that arrive late, controllers that crash or sleep between two steps. What is judged is what
+//! happened in that world, not what the machine believes.
+
+mod controller;
+mod dice;
+mod fresh;
+mod stories;
+mod world;
+
+use std::sync::Arc;
+
+use baton_rollout::blocker::Reason;
+use serde_json::json;
+
+use controller::Controller;
+use world::{World, rev, time};
+
+/// A commit every minute for half an hour while somebody joins or leaves every ten seconds: the last step is done now
+/// and then, or it is said that the rollout starves.
+#[test]
+fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
+    for slow in [false, true] {
+        let mut world = World::new(7);
+        (world.faulty, world.slow) = (false, slow);
+        let mut controller = Controller::start(&mut world);
+        let (mut created, mut finished, mut starved, mut last) = (100, 0, 0, 0);
+        while world.now < 1_800_000 {
+            let before = world.now;
+            world.now += 100;
+            world.live_on();
+            let passed = |every: u64| before / every != world.now / every;
+            if passed(60_000) {
+                world.branch += 1;
+            }
+            if passed(10_000) {
+                let newest: Arc<str> = format!("app-{}", created - 1).into();
+                match world.things.get_mut(&newest).filter(|thing| thing.gone_at.is_none()) {
+                    Some(thing) => thing.gone_at = Some(world.now + 3000),
+                    None => {
+                        world.create(created, false);
+                        created += 1;
+                    }
+                }
+            }
+            controller.listen(&world);
+            controller.act(&mut world);
+            let run = &controller.machine.head().run;
+            if run.finished.is_some() && run.seq > last {
+                last = run.seq;
+                finished += 1;
+            }
+            let blockers = controller.machine.blockers(time(world.now));
+            starved += usize::from(blockers.iter().any(|blocker| blocker.reason == Reason::Starved));
+        }
+        println!(
+            "slow: {slow}; {finished} runs ended, starving was named {starved} times, {} starts",
+            world.starts
+        );
+        assert!(finished > 0 || starved > 0, "{:#?}", world.tail());
+        assert!(slow || finished > 0, "no run ended: {:#?}", world.tail());
+    }
+}
+
+/// Changes the template, or the steps too, at many moments of a run that is to be finished: it ends with what it was begun
+/// for, and the next run brings the rest.
+#[test]
+fn a_run_that_is_to_be_finished_ends_before_a_newer_template_enters() {
+    for moment in 0..40 {
+        let mut world = World::new(moment);
+        (world.faulty, world.control.finish) = (false, true);
+        let mut controller = Controller::start(&mut world);
+        let mut step = |world: &mut World| {
+            world.now += 100;
+            world.live_on();
+            controller.listen(world);
+            controller.act(world);
+            (controller.machine.head().run.clone(), controller.machine.holds_back())
+        };
+        while step(&mut world).0.seq == 0 {}
+        (0..moment * 5).for_each(|_| drop(step(&mut world)));
+        let (begun, _) = step(&mut world);
+        let under_way = begun.finished.is_none();
+        world.template += 1;
+        if moment % 3 == 0 {
+            // The branch moves on as well: the Applications report another revision than the run's.
+            world.branch += 1;
+            world.steps[0].max_update = serde_json::from_value(json!(1)).expect("a number");
+        }
+        if moment % 3 == 1 {
+            world.create(200, false);
+        }
+        let (end, mut held) = (world.now + 1_200_000, false);
+        loop {
+            let (run, holds_back) = step(&mut world);
+            let ended = run.seq > begun.seq || run.finished.is_some();
+            let joined = |name: &Arc<str>| &**name == "app-200";
+            let mut target = world.run.iter().filter(|(name, _)| !joined(name));
+            assert!(ended || !under_way || target.all(|(_, (template, _))| *template == 1));
+            held |= holds_back;
+            if run.seq > begun.seq && run.finished.is_some() {
+                assert_eq!(held, under_way, "moment {moment}");
+                assert_eq!(
+                    (run.seq, run.restarts),
+                    (begun.seq + 1, 0),
+                    "moment {moment}: {:#?}",
+                    world.tail()
+                );
+                break;
+            }
+            assert!(world.now < end, "moment {moment}: it does not end: {:#?}", world.tail());
+        }
+        let target = (world.template, rev(world.branch));
+        assert!(world.staying().all(|(_, thing)| thing.deployed.as_ref() == Some(&target)));
+    }
+}
+
+#[test]
+fn a_lost_head_does_not_give_the_number_of_a_run_twice() {
+    let mut world = World::new(3);
+    world.faulty = false;
+    let mut controller = Controller::start(&mut world);
+    let run = |controller: &mut Controller, world: &mut World, until: u64| {
+        while world.now < until {
+            world.now += 100;
+            world.live_on();
+            controller.listen(world);
+            controller.act(world);
+        }
+        controller.machine.head().run.clone()
+    };
+    let first = run(&mut controller, &mut world, 600_000);
+    assert!(first.finished.is_some());
+    // Nothing is to be synced, so the next run leaves no mark on any Application.
+    controller.machine.reload(None);
+    (world.head, controller.head) = (None, 0);
+    let second = run(&mut controller, &mut world, 700_000);
+    assert!(second.seq > first.seq && second.finished.is_some());
+    for by_itself in [true, false] {
+        world.head = None;
+        if by_itself {
+            controller.machine.reload(None);
+            controller.head = 0;
+        } else {
+            controller = Controller::start(&mut world);
+            controller.machine.runs_after(second.seq + 1);
+        }
+        let until = world.now + 100_000;
+        let next = run(&mut controller, &mut world, until);
+        assert_eq!(next.seq, second.seq + if by_itself { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn the_moment_of_a_pause_is_told_until_it_ends() {
+    let mut world = World::new(5);
+    let mut controller = Controller::start(&mut world);
+    let mut paused_at = |world: &mut World, paused: bool| {
+        world.control.paused = paused;
+        for _ in 0..50 {
+            world.now += 100;
+            controller.act(world);
+        }
+        controller.machine.status(time(world.now)).paused_at.map(|at| at.0)
+    };
+    assert_eq!(paused_at(&mut world, false), None);
+    let since = Some(time(world.now + 100));
+    assert_eq!(paused_at(&mut world, true), since);
+    assert_eq!(paused_at(&mut world, true), since, "it lasts");
+    assert_eq!(paused_at(&mut world, false), None);
+    assert!(paused_at(&mut world, true) > since, "another pause");
+}
+
+/// Freezes the set at many moments of a rollout, with a new commit and without: from then on nothing is started.
+#[test]
+fn nothing_is_started_while_it_is_not_known_what_the_set_wants() {
+    for moment in 0..20 {
+        let mut world = World::new(moment);
+        world.faulty = false;
+        let mut controller = Controller::start(&mut world);
+        let mut live = |world: &mut World, until: u64| {
+            while world.now < until {
+                world.now += 100;
+                world.live_on();
+                controller.listen(world);
+                controller.act(world);
+            }
+            let blockers = controller.machine.blockers(time(world.now));
+            (controller.machine.head().run.clone(), blockers)
+        };
+        live(&mut world, moment * 1000);
+        world.frozen = Some("a generator fails".into());
+        let frozen_at = world.now;
+        // What the controller was about to write when it heard of it is written still.
+        live(&mut world, frozen_at + 300);
+        let (starts, branch) = (world.starts, world.branch);
+        world.branch += moment % 2;
+        let (_, blockers) = live(&mut world, frozen_at + 600_000);
+        assert_eq!(world.starts, starts, "moment {moment}: {:#?}", world.tail());
+        let named = blockers.first().map(|blocker| (blocker.reason, blocker.message.as_str()));
+        assert_eq!(named, Some((Reason::GeneratorError, "a generator fails")));
+        world.frozen = None;
+        let end = world.now + 1_200_000;
+        let (run, _) = live(&mut world, end);
+        assert!(run.finished.is_some(), "moment {moment}: {:#?}", world.tail());
+        let target = (world.template, rev(branch + moment % 2));
+        assert!(world.staying().all(|(_, thing)| thing.deployed.as_ref() == Some(&target)));
+    }
+}
