@@ -83,8 +83,8 @@ pub(crate) struct Reconciler {
     desks: Mutex<BTreeMap<ObjectKey, Desk>>,
     /// Sets whose revisions somebody wants to be looked up at once.
     doubted: Mutex<BTreeSet<ObjectKey>>,
-    /// How often in a row the pass over a set has failed.
-    failures: Mutex<BTreeMap<ObjectKey, u32>>,
+    /// How often in a row the pass over a set has failed, and since when.
+    failures: Mutex<BTreeMap<ObjectKey, (u32, Timestamp)>>,
 }
 
 /// What a reconciler is made of.
@@ -138,20 +138,26 @@ impl Reconciler {
 
     /// One pass over a set. Tells when to look again, if at all.
     pub(crate) async fn reconcile(&self, key: &ObjectKey) -> Result<Option<Duration>, PassError> {
+        // News that still come in are no pass: what failed before has not been tried again.
+        if matches!(self.board.read(key), Posted::Offer(_))
+            && let Some(rest) = self.inbox.settles_in(key)
+        {
+            return Ok(Some(rest));
+        }
         let outcome = self.pass(key).await;
         let Err(error) = &outcome else {
             self.failures.lock().remove(key);
             return outcome;
         };
-        let failures = {
+        let (failures, since) = {
             let mut failures = self.failures.lock();
-            let count = failures.entry(key.clone()).or_default();
+            let (count, since) = failures.entry(key.clone()).or_insert((0, self.settings.clock.now()));
             *count = count.saturating_add(1);
-            *count
+            (*count, *since)
         };
         // What goes by itself need not be told.
         if failures >= TOLD_AFTER {
-            self.show_trouble(key, &error.to_string()).await;
+            self.show_trouble(key, &error.to_string(), since).await;
         }
         outcome
     }
@@ -175,9 +181,6 @@ impl Reconciler {
                 Ok(None)
             }
             Posted::Offer(offer) => {
-                if let Some(rest) = self.inbox.settles_in(key) {
-                    return Ok(Some(rest));
-                }
                 let mut desk = match self.take_desk(key, &offer) {
                     Some(desk) => desk,
                     None => self.open(key).await?,
@@ -592,10 +595,9 @@ impl Reconciler {
     }
 
     /// Tells in the status what keeps the rollout from going on.
-    async fn show_trouble(&self, key: &ObjectKey, error: &str) {
+    async fn show_trouble(&self, key: &ObjectKey, error: &str, since: Timestamp) {
         let Some(set) = self.set(key).filter(|set| rolls(set, &self.settings)) else { return };
-        let now = self.settings.clock.now_in_seconds();
-        let Some(patch) = view::troubled(&set, error, now) else { return };
+        let Some(patch) = view::troubled(&set, error, since) else { return };
         if let Err(error) = self.write_view(key, &set, patch).await {
             tracing::warn!(application_set = %key, %error, "the status does not show what is wrong");
         }

@@ -213,7 +213,7 @@ pub(crate) fn listable<'a>(names: impl Iterator<Item = &'a str>, namespace: &str
 }
 
 /// The patch that tells of an error first, if it is not told already. The rest of the view stays as it was.
-pub(super) fn troubled(set: &ApplicationSet, error: &str, now: Timestamp) -> Option<Value> {
+pub(super) fn troubled(set: &ApplicationSet, error: &str, since: Timestamp) -> Option<Value> {
     let mut rollout = set.status.rollout.clone().unwrap_or_default();
     let reason = Reason::ApiError;
     let message: String = error.chars().take(MESSAGE).collect();
@@ -221,15 +221,17 @@ pub(super) fn troubled(set: &ApplicationSet, error: &str, now: Timestamp) -> Opt
     if told.is_some_and(|told| told.reason == reason.as_str() && told.message == message) {
         return None;
     }
+    let before = rollout.blockers.clone();
     rollout.blockers.retain(|blocker| blocker.reason != reason.as_str());
-    let blocker = Blocker {
+    let mut blocker = Blocker {
         reason: reason.as_str().to_owned(),
         message: message.clone(),
-        since: Some(Time(now)),
+        since: Some(Time(since)),
         remedy: reason.remedy().to_owned(),
         count: 1,
         ..Blocker::default()
     };
+    keep_since(&mut blocker, &before);
     rollout.blockers.insert(0, blocker);
     rollout.message = format!("{}: {message}", reason.as_str());
     summary_patch(set, &as_stored(&rollout)).map(|rollout| json!({"status": {"rollout": rollout}}))

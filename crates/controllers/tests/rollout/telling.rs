@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use baton_rollout::blocker::Reason;
 use baton_rollout::fuse;
 use baton_rollout::stamp::Stamp;
 use http::Method;
@@ -36,6 +37,7 @@ async fn a_head_that_cannot_be_written_is_told_with_the_answer_of_the_api() {
         let writes = call.method == Method::POST || call.method == Method::PATCH;
         (writes && resource == "configmaps").then(|| Fault::Refused(422, "the name is too long".to_owned()))
     });
+    let applied = scene.now();
     scene.apply(fleet(&MEMBERS)).await;
     scene
         .until("the error to be told", |scene| {
@@ -44,7 +46,15 @@ async fn a_head_that_cannot_be_written_is_told_with_the_answer_of_the_api() {
         .await;
     let rollout = scene.set("fleet")["status"]["rollout"].clone();
     assert!(text(&rollout, "/message").contains("the name is too long"), "{rollout:#}");
-    assert!(!text(&rollout, "/blockers/0/remedy").is_empty());
+    let blocker = &rollout["blockers"][0];
+    assert_eq!(
+        (text(blocker, "/object").as_str(), text(blocker, "/remedy").as_str()),
+        ("", Reason::ApiError.remedy())
+    );
+    let since = text(blocker, "/since");
+    assert!(since.as_str() >= applied.as_str() && since <= scene.now(), "{since}, applied {applied}");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(text(&scene.set("fleet"), "/status/rollout/blockers/0/since"), since, "it lasts");
     scene.wire.heal();
     scene.rolled_out(&commit).await;
     assert_eq!(reasons(&scene), Vec::<String>::new());
