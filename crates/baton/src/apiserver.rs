@@ -52,7 +52,7 @@ impl Simulation {
 }
 
 /// Reads a duration such as `1s` or `1m30s`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let read: baton_grammar::duration::Duration =
         text.parse().map_err(|_| "expected a duration such as 500ms, 2s or 1m30s".to_owned())?;
     read.to_std().ok_or_else(|| "must not be negative".to_owned())

@@ -1,6 +1,6 @@
 //! Which cluster a command talks to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Args;
@@ -44,25 +44,30 @@ impl Connection {
     }
 
     async fn config(&self) -> Result<Config, Failure> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let config = match &self.kubeconfig {
-            Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)
-                    .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-                Config::from_custom_kubeconfig(kubeconfig, &options)
-                    .await
-                    .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
-            }
-            None if self.context.is_some() => Config::from_kubeconfig(&options)
-                .await
-                .map_err(|error| Failure::usage(format!("no usable kubeconfig: {error}"))),
-            None => Config::infer().await.map_err(|error| {
-                Failure::usage(format!("no cluster to talk to: {error}; name a kubeconfig with --kubeconfig"))
-            }),
-        };
-        config.map(|mut config| {
-            config.connect_timeout = Some(std::time::Duration::from_secs(10));
-            config
-        })
+        config(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
+}
+
+/// How to reach the cluster of a kubeconfig, or of this machine's where none is named.
+pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = match kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path)
+                .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+            Config::from_custom_kubeconfig(kubeconfig, &options)
+                .await
+                .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        }
+        None if context.is_some() => Config::from_kubeconfig(&options)
+            .await
+            .map_err(|error| Failure::usage(format!("no usable kubeconfig: {error}"))),
+        None => Config::infer().await.map_err(|error| {
+            Failure::usage(format!("no cluster to talk to: {error}; name a kubeconfig with --kubeconfig"))
+        }),
+    };
+    config.map(|mut config| {
+        config.connect_timeout = Some(std::time::Duration::from_secs(10));
+        config
+    })
 }

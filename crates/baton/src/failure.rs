@@ -69,6 +69,12 @@ impl From<baton_apiserver::ServeError> for Failure {
     }
 }
 
+impl From<baton_lag::ServeError> for Failure {
+    fn from(error: baton_lag::ServeError) -> Failure {
+        Failure::failed(error.to_string())
+    }
+}
+
 impl From<baton_apiserver::Rejected> for Failure {
     fn from(error: baton_apiserver::Rejected) -> Failure {
         Failure::failed(error.to_string())

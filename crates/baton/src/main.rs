@@ -7,6 +7,7 @@ mod connection;
 mod controller;
 mod crds;
 mod crypto;
+mod dev;
 mod failure;
 mod health;
 mod http;
@@ -61,6 +62,10 @@ enum Command {
     Health(health::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
+    /// Tools for whoever writes controllers: a proxy that makes watches late, cut and old.
+    // Not in the overview, which is for whoever runs a fleet and has to fit on a screen.
+    #[command(hide = true)]
+    Dev(dev::Arguments),
 }
 
 /// Checked with the rest of the command line: a filter that says nothing would hide what was asked for.
@@ -95,6 +100,7 @@ fn main() -> ExitCode {
         Command::App(arguments) => run(app::run(arguments)),
         Command::Health(arguments) => health::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Dev(arguments) => run(dev::run(arguments)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

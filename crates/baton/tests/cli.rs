@@ -32,6 +32,8 @@ fn help_of_every_command_has_an_example() {
     }
     assert_eq!(overview.code, Some(0));
     assert!(overview.stdout.contains("Exit codes:"), "{}", overview.stdout);
+    let tool = run(["dev", "lag-proxy", "--help"]).stdout;
+    assert!(tool.contains("\n  baton dev lag-proxy --") && tool.contains("Exit codes:"), "{tool}");
 }
 
 #[test]
@@ -76,6 +78,20 @@ fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
         (&["appset", "lint", "-f", "/no/such/file"], "cannot read /no/such/file"),
         (&["appset", "get"], "NAME"),
         (&["crds", "-o", "xml"], "xml"),
+        (&["dev"], "lag-proxy"),
+        (&["dev", "lag-proxy", "--kubeconfig", "/no/such/file"], "cannot read /no/such/file"),
+        (&["dev", "lag-proxy", "--delay", "2h"], "an hour at most"),
+        (&["dev", "lag-proxy", "--stale-lists", "101"], "--stale-lists"),
+        (&["dev", "lag-proxy", "--upstream-ca", "ca.crt"], "--upstream"),
+        (&["dev", "lag-proxy", "--upstream", "localhost:6443"], "write it as https://"),
+        (
+            &["dev", "lag-proxy", "--upstream", "https://localhost", "--upstream-ca", "/no/such/file"],
+            "/no/such/file",
+        ),
+        (
+            &["dev", "lag-proxy", "--upstream", "http://localhost", "--upstream-token-file", "x"],
+            "over https only",
+        ),
         (&["crds", "--log", "a=b=c"], "--log"),
     ];
     for (arguments, part) in cases {

@@ -50,8 +50,14 @@ pub(crate) fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ou
 
 impl Running {
     pub(crate) fn start<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Self {
-        let mut child = baton()
-            .args(arguments)
+        let mut command = baton();
+        command.args(arguments);
+        Self::of(command)
+    }
+
+    /// Starts a command that is more than its arguments, as [`baton`] makes one, or of another program.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -107,7 +113,18 @@ impl Running {
     /// Asks it with SIGTERM to end, and waits until it has.
     #[track_caller]
     pub(crate) fn terminate(self) -> Outcome {
-        let kill = format!("kill -TERM {}", self.child.id());
+        self.told("TERM")
+    }
+
+    /// The same with SIGINT, as Ctrl-C does.
+    #[track_caller]
+    pub(crate) fn interrupt(self) -> Outcome {
+        self.told("INT")
+    }
+
+    #[track_caller]
+    fn told(self, signal: &str) -> Outcome {
+        let kill = format!("kill -{signal} {}", self.child.id());
         let told = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
         assert!(told.success(), "{kill}");
         self.ends()
