@@ -4,10 +4,10 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help build up test tools bench soak lint fmt
+.PHONY: help build up test tools bench soak soak-processes lint fmt
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## release binary at target/release/baton
 	$(CARGO) build --release --locked -p baton
@@ -34,6 +34,10 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 soak: ## SEEDS=n worlds of the simulator from FIRST_SEED=m on
 	BATON_SIM_SEEDS=$(or $(SEEDS),1000) BATON_SIM_FIRST_SEED=$(or $(FIRST_SEED),1) \
 		$(CARGO) test --release --locked -p baton-sim --test seeds -- no_seed --nocapture
+
+soak-processes: ## COMMITS=n commits rolled out by real processes behind lagging proxies, killed at random
+	BATON_LAG_COMMITS=$(or $(COMMITS),300) BATON_LAG_DELAY=$(or $(DELAY),5s) \
+		$(CARGO) test --release --locked -p baton --test lag -- order --nocapture
 
 lint: ## format and lints, warnings denied
 	$(CARGO) fmt --all --check

@@ -1,0 +1,118 @@
+//! Order with real processes: an API, the two controllers, each behind a lagging proxy of its own and killed at random,
+//! and commits in a real git repository. The API's history is recorded past the proxies, and the judge of the simulator
+//! reads it.
+//!
+//! `BATON_LAG_COMMITS` says how many changes, `BATON_LAG_DELAY` how late a watch may be (a duration), `BATON_TEST_SEED`
+//! repeats the choices of a run whose seed was printed; when what happens is up to the machine.
+
+#[path = "../process/mod.rs"]
+mod process;
+
+mod fleet;
+mod place;
+mod proxy;
+mod recorder;
+
+use std::env;
+use std::time::Duration;
+
+use baton_sim::checker::{Case, Entry, starts, violations};
+use fleet::{Fleet, Scenario};
+use jiff::SignedDuration;
+use place::Place;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
+/// How late a controller may know of a change: what a proxy and a few kills in a row make of it.
+const SLACK: SignedDuration = SignedDuration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_holds_where_one_repository_changes() {
+    judge(Scenario::OneRepository).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_holds_where_the_template_changes() {
+    judge(Scenario::Template).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_holds_where_several_repositories_change_at_once() {
+    judge(Scenario::ManyRepositories).await;
+}
+
+/// Makes changes behind lagging proxies and through kills, and reads in the history whether the order held.
+async fn judge(scenario: Scenario) {
+    let seed: u64 = number("BATON_TEST_SEED").unwrap_or_else(rand::random);
+    let changes = number("BATON_LAG_COMMITS").unwrap_or(3);
+    let delay = env::var("BATON_LAG_DELAY").unwrap_or_else(|_| "1s".to_owned());
+    println!("{scenario:?}, seed {seed}: {changes} changes, watches late by up to {delay}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut place = Place::start(random.random(), &delay).await;
+    let mut fleet = Fleet::new(scenario, place.path("git"));
+    place.create(&fleet).await;
+    place.until_done(&mut random, &fleet).await;
+    for change in 1..=changes {
+        fleet.change(change);
+        place.tell(&fleet).await;
+        // A change may come while the one before it is still on its way; the last one is seen to its end.
+        match change == changes || random.random_bool(0.6) {
+            true => place.until_done(&mut random, &fleet).await,
+            false => place.until_begun(&mut random, &fleet).await,
+        }
+        println!("{scenario:?}: {change} changes, {} kills", place.kills());
+    }
+    let kills = place.kills();
+    let (entries, told) = place.end().await;
+    let (found, starts) = (violations(&case(&entries, &fleet)), starts(&entries));
+    for line in told {
+        println!("{line}");
+    }
+    for violation in &found {
+        println!("{violation}");
+    }
+    println!(
+        "{scenario:?}, seed {seed}: {changes} changes, {} syncs, {} writes, {kills} kills, {} violations",
+        starts.len(),
+        entries.len(),
+        found.len()
+    );
+    assert_eq!(found.len(), 0, "BATON_TEST_SEED={seed} repeats the choices");
+    // Every Application was synced at the beginning and in the end.
+    assert!(starts.len() >= 2 * fleet.applications().len(), "the judge saw {} syncs", starts.len());
+    let disordered = disordered(&entries);
+    assert_ne!(violations(&case(&disordered, &fleet)).len(), 0, "the judge sees what is out of order");
+}
+
+fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
+    Case {
+        entries,
+        git: fleet.git(),
+        members: [(fleet::SERVER.to_owned(), recorder::MEMBER.to_owned())].into(),
+        set: fleet::SET,
+        by_people: &[],
+        slack: SLACK,
+        ended: false,
+    }
+}
+
+/// The same history with the first sync of the last step right after the first sync of all.
+fn disordered(entries: &[Entry]) -> Vec<Entry> {
+    let starts = starts(entries);
+    let first = starts.first().expect("there are syncs");
+    let last = starts.iter().find(|start| start.entry.name.starts_with('p')).expect("one of the last step");
+    let mut changed = entries.to_vec();
+    let mut early = changed.remove(last.place);
+    early.at = first.entry.at;
+    changed.insert(first.place + 1, early);
+    changed
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+/// Between two kills of a controller.
+fn pause(random: &mut StdRng) -> Duration {
+    Duration::from_millis(random.random_range(2_000..12_000))
+}
