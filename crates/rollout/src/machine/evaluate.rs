@@ -279,6 +279,14 @@ impl Case<'_> {
             return self.out_of_sight();
         }
         let Some((reason, message)) = self.misfit() else {
+            // It may have been found so before an operation of an earlier run, or of somebody else, made it something
+            // else.
+            if live.last.as_ref().is_some_and(|last| last.finished.is_some() && !self.is_told_after(last)) {
+                return self.after_grace(
+                    Reason::WaitingForRefresh,
+                    "the state after its last operation has not been told yet",
+                );
+            }
             return Outcome::Done(match (own, self.row.intent) {
                 (Some(last), _) if !last.has_failed() => Done::Synced,
                 (_, Some(Intent::Spec)) => Done::Override,
@@ -327,9 +335,7 @@ impl Case<'_> {
         if !last.full || !self.pin.accepts(&last.revisions) {
             return wait(Reason::RevisionMismatch, "its operation synced something else than it was told to");
         }
-        // A comparison asked for after the operation has been made, or one began after it.
-        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison) && !self.is_newest(last);
-        let later = asked || live.reconciled.zip(last.finished).is_some_and(|(began, ended)| began > ended);
+        let later = self.is_told_after(last);
         let Some((reason, message)) = self.misfit() else {
             if (self.unfit_at_success && !self.overtaken) || later {
                 return Outcome::Done(Done::Synced);
@@ -350,6 +356,15 @@ impl Case<'_> {
             }
             _ => wait(reason, message),
         }
+    }
+
+    /// Whether a comparison asked for after the operation has been made, or one began after it.
+    fn is_told_after(&self, last: &Operation) -> bool {
+        let ours = last.stamp.as_ref().filter(|stamp| *stamp.set == *self.set);
+        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison)
+            && ours.is_some_and(|stamp| stamp.n < self.row.n);
+        let times = self.live.reconciled.zip(last.finished);
+        asked || times.is_some_and(|(began, ended)| began > ended)
     }
 
     /// Waits a little, then asks for a comparison.
@@ -461,8 +476,15 @@ impl Case<'_> {
     fn heal(&self) -> Option<Ready> {
         let live = self.live;
         let at_pin = self.pin.accepts(&live.deployed);
-        (self.self_heal && at_pin && !live.heals_in_order && live.closed.is_none() && !self.held)
-            .then(|| self.healing("it drifted"))
+        if !(self.self_heal && at_pin && !live.heals_in_order && live.closed.is_none() && !self.held) {
+            return None;
+        }
+        let mut healing = self.healing("it drifted");
+        if live.last.as_ref().is_some_and(|last| !self.is_told_after(last)) {
+            // It may have differed only before it was synced, and somebody else has seen since that it is done.
+            healing.not_before = healing.not_before.max(self.since.checked_add(GRACE).ok());
+        }
+        Some(healing)
     }
 
     /// Brings drift back to the pin of before, where its step has not come yet. The old pin is the stamp's: the live
@@ -475,6 +497,8 @@ impl Case<'_> {
             live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash);
         let free = !live.is_busy() && self.is_settled() && live.error.is_none() && live.closed.is_none();
         let open = self.self_heal && !live.heals_in_order && !live.automatic && !live.terminating;
+        // What differed before its last operation ended may not differ any more.
+        let open = open && live.last.as_ref().is_none_or(|last| self.is_told_after(last));
         (drifted && same && free && open && !live.deployed.is_empty() && before.hash != self.row.pin)
             .then(|| self.healing("it drifted from what it was synced to before"))
     }
