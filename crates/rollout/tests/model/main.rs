@@ -102,7 +102,8 @@ fn all_of_a_step_go_at_once() {
 
 #[test]
 fn what_was_compared_is_told_late() {
-    let setup = Setup { slow_reports: true, slow_health: true, ..calm() };
+    let faults = Faults { delays: 1, ..NONE };
+    let setup = Setup { slow_reports: true, slow_health: true, faults, ..calm() };
     holds(setup, &[Met::Start, Met::Refresh]);
 }
 
@@ -110,6 +111,19 @@ fn what_was_compared_is_told_late() {
 fn a_b_a() {
     let setup = Setup { plan: &[A, B, A], ..calm() };
     holds(setup, &[Met::Superseded, Met::Refused]);
+}
+
+#[test]
+fn a_b_a_and_what_was_compared_is_told_late() {
+    let setup =
+        Setup { plan: &[A, B, A], leaders: &[Pace::Prompt], slow_reports: true, slow_health: true, ..calm() };
+    holds(setup, &[Met::Superseded, Met::Refresh]);
+}
+
+#[test]
+fn a_b_a_with_a_step_of_two() {
+    let setup = Setup { apps: &[0, 0, 1], plan: &[A, B, A], leaders: &[Pace::Prompt], ..calm() };
+    holds(setup, &[Met::Superseded]);
 }
 
 #[test]
@@ -155,6 +169,12 @@ fn a_retried_completion_patch_wipes_an_operation() {
     let setup =
         Setup { plan: &[A, B], faults: Faults { wipes: 2, ..NONE }, leaders: &[Pace::Free], ..calm() };
     holds(setup, &[Met::Wipe]);
+}
+
+#[test]
+fn a_wipe_and_a_crash() {
+    let setup = Setup { faults: Faults { wipes: 1, crashes: 1, ..NONE }, ..calm() };
+    holds(setup, &[Met::Wipe, Met::Stray]);
 }
 
 #[test]
