@@ -80,8 +80,9 @@ impl Machine {
             let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin);
             let what = if row.fence { Some(Intent::Fence) } else { intended };
             let Some(what) = what else { continue };
-            // Neither a specification nor an operation is written while an operation waits or runs.
-            let waits = matches!(what, Intent::Arm | Intent::Spec | Intent::Start | Intent::Heal);
+            // Neither a specification nor an operation is written while an operation waits or runs; and a comparison
+            // that is asked for then would not tell what becomes of it.
+            let waits = what.asks_for_comparison() || matches!(what, Intent::Start | Intent::Heal);
             if waits && live.is_busy() {
                 continue;
             }

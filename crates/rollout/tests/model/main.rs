@@ -148,9 +148,9 @@ fn a_crash_while_something_else_is_wanted() {
 #[test]
 fn a_stop_between_record_and_write_while_something_else_is_wanted() {
     let faults = Faults { stops: 1, ..NONE };
-    let leaders = &[Pace::Prompt, Pace::Prompt];
+    let leaders = &[Pace::Eager, Pace::Prompt];
     let setup = Setup { apps: &[0], leaders, plan: &[A, B, A], faults, stops_before_writes: true, ..calm() };
-    holds(setup, &[Met::Stop, Met::LostSwap, Met::Fence]);
+    holds(setup, &[Met::Stop, Met::LostSwap, Met::Fence, Met::Refused]);
 }
 
 #[test]
