@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::strategy::{DeletionOrder, Strategy, StrategyType};
+use baton_rules::{Rule, holds};
 use jiff::Timestamp;
 
 use crate::steps::{Issue, Share, Steps};
@@ -118,6 +119,12 @@ pub fn decide(order: &Order, progress: Progress, apps: &[Doomed], now: Timestamp
         return Decision { done, read: !done, ..Decision::default() };
     };
     let step = first + 1;
+    if !holds(Rule::DeletionOrder) {
+        let delete =
+            apps.iter().filter(|app| app.terminating.is_none()).map(|app| app.name.clone()).collect();
+        let wake = now.checked_add(LOOK_AGAIN).ok();
+        return Decision { delete, step, remaining, wake, ..Decision::default() };
+    }
     if progress.open != Some(first) {
         return Decision { read: true, step, remaining, ..Decision::default() };
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 
-use crate::pin::Fingerprint;
+use crate::pin::{Fingerprint, Pin, Resolution};
 use crate::stamp::Stamp;
 
 /// One version of one Application.
@@ -88,6 +88,16 @@ impl Live {
             self.last.as_ref().and_then(|last| last.stamp.as_ref()),
         ];
         self.stamp.iter().chain(operations.into_iter().flatten())
+    }
+
+    /// The pin of its specification at the revisions of the last full sync.
+    pub(crate) fn last_pin(&self) -> Pin {
+        Pin::new(self.spec, self.deployed.iter().cloned().map(Resolution::exact).collect())
+    }
+
+    /// Whether its specification, at the revisions of the last full sync, is what its stamp is for.
+    pub(crate) fn is_as_stamped(&self) -> bool {
+        self.stamp.as_ref().is_some_and(|stamp| stamp.pin == self.last_pin().hash)
     }
 
     /// Whether an operation waits or runs.

@@ -20,6 +20,7 @@ mod view;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baton_rules::{Rule, holds};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::blocker::Reason;
@@ -225,7 +226,7 @@ impl Machine {
         let name = live.name.clone();
         let app = self.apps.entry(name.clone()).or_insert_with(|| App::new(Timestamp::UNIX_EPOCH));
         if let Some(known) = &app.live {
-            if known.uid == live.uid && known.version > live.version {
+            if known.uid == live.uid && known.version > live.version && holds(Rule::NewestVersion) {
                 self.stale += 1;
                 return;
             }
@@ -246,7 +247,7 @@ impl Machine {
                 }
             }
         }
-        app.id = Fingerprint::of([&*live.uid]);
+        app.id = Fingerprint::of([if holds(Rule::Uids) { &*live.uid } else { &*live.name }]);
         self.names.insert(app.id, name.clone());
         let landed = live.stamp.as_ref().map_or(0, |stamp| stamp.n);
         if app.in_flight.is_some_and(|n| landed >= n) {
@@ -260,6 +261,9 @@ impl Machine {
                 app.adopted = Some(live.spec);
             }
             app.in_flight = None;
+        }
+        if !holds(Rule::AdoptedOnce) {
+            app.adopted = Some(live.spec);
         }
         app.live = Some(live);
         self.dirty.insert(name);
@@ -456,6 +460,7 @@ impl Machine {
             let may_open = self.may_open(wanted, &change, now);
             match list {
                 Some(version) if may_open => self.open(wanted, version, &mut change, now),
+                None if may_open && !holds(Rule::ConsistentList) => self.open(wanted, 0, &mut change, now),
                 None if may_open && change == Change::default() => {
                     return Decision { list: true, ..Decision::default() };
                 }
@@ -558,7 +563,7 @@ impl Machine {
             None => self.differ(),
         };
         self.difference = Some(difference);
-        difference.content || (difference.revision && !self.finishes(wanted))
+        difference.content || (difference.revision && !self.finishes(wanted) && holds(Rule::OneRevision))
     }
 
     /// Whether the set is known here as it was before the run: another leader has seen more.
@@ -587,7 +592,8 @@ impl Machine {
     fn pin(&self, member: &Member) -> Option<Pin> {
         let known = |key: &SourceKey| {
             let resolving = || self.resolutions.get(key)?.known.clone();
-            self.head.revisions.get(key).cloned().or_else(resolving)
+            let of_run = self.head.revisions.get(key).cloned().filter(|_| holds(Rule::OneRevision));
+            of_run.or_else(resolving)
         };
         pin_of(member, known)
     }

@@ -53,6 +53,8 @@ pub(crate) enum Action {
         app: String,
         deletes: bool,
     },
+    /// What every member shows of the fleet is edited.
+    Storm,
     /// Somebody edits the specification of an Application.
     EditSpec {
         app: String,
@@ -73,6 +75,22 @@ pub(crate) enum Action {
         app: String,
         how: Operation,
         over: bool,
+    },
+    /// Somebody switches automatic sync on.
+    SwitchOn {
+        app: String,
+    },
+    /// Somebody moves an Application into a project that does not exist.
+    Misplace {
+        app: String,
+    },
+    /// An operation that waits is wiped, as by a completion that is written twice.
+    Wipe {
+        app: String,
+    },
+    /// Somebody deletes an Application that the set wants.
+    Recreate {
+        app: String,
     },
     /// People sync what a held step leaves to them.
     SyncByHand,
@@ -118,7 +136,7 @@ pub(crate) enum Operation {
 }
 
 /// What people do, one word each.
-pub(crate) const ACTIONS: [&str; 22] = [
+pub(crate) const ACTIONS: [&str; 27] = [
     "Push",
     "Variant",
     "Option",
@@ -134,10 +152,15 @@ pub(crate) const ACTIONS: [&str; 22] = [
     "DeletionOrder",
     "Flap",
     "Drift",
+    "Storm",
     "EditSpec",
     "EditLabel",
     "EditStamp",
     "Operate",
+    "SwitchOn",
+    "Misplace",
+    "Wipe",
+    "Recreate",
     "SyncByHand",
     "Approve",
     "DeleteSet",

@@ -143,3 +143,20 @@ fn whoever_is_wanted_again_while_it_goes_has_its_turn_until_it_is_gone() {
     let actions = vec![(0, leave("app-2")), (100, join), (100, leave("app-1"))];
     assert_eq!(violations(ordered, &[Mood::Good], actions), [""; 0]);
 }
+
+#[test]
+fn what_was_to_be_healed_and_was_edited_since_is_not_synced_as_it_was_edited() {
+    let blow = Doom { moment: Moment::Recorded(3), blow: Blow::Before };
+    let app = || "app-0".to_owned();
+    let actions = vec![
+        (0, Action::Drift { app: app(), deletes: false }),
+        (2_000, Action::EditSpec { app: app(), path: true }),
+        // The next run brings the specification back.
+        (30_000, push()),
+    ];
+    let scenario = Scenario {
+        dooms: BTreeMap::from([(Process::Sets, vec![(blow, Duration::from_secs(5))])]),
+        ..scenario(fleet(&[0, 0]), &[Mood::Good, Mood::Good], actions)
+    };
+    assert_eq!(judged(scenario), [""; 0]);
+}

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::action::{Action, Edit, Operation};
 use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
 use crate::repository::BRANCHES;
-use crate::world::World;
+use crate::world::{CONTROL, World};
 
 /// Who writes for people.
 pub(crate) const PERSON: &str = "person";
@@ -33,7 +33,7 @@ pub(crate) struct People<'w> {
     /// Every push: when, to which branch, which commit.
     pub(crate) pushes: Vec<(Timestamp, usize, usize)>,
     deleted: bool,
-    /// What they deleted in members themselves: when, where, and the object's name.
+    /// What they deleted themselves: when, where, and the object's name.
     pub(crate) removed: Vec<(Timestamp, String, String)>,
     /// How often they did what.
     pub(crate) tally: BTreeMap<String, u64>,
@@ -104,6 +104,14 @@ impl<'w> People<'w> {
             Action::DeletionOrder(order) => self.fleet.deletion = order.clone(),
             Action::Flap { app } => return self.flap(app).await,
             Action::Drift { app, deletes } => return self.drift(app, *deletes).await,
+            Action::Storm => {
+                let names: Vec<String> = self.fleet.elements.keys().cloned().collect();
+                let mut any = false;
+                for name in names {
+                    any |= self.drift(&name, false).await;
+                }
+                return any;
+            }
             Action::EditSpec { app, path } => return self.edit_spec(app, *path).await,
             Action::EditLabel { app, tier } => {
                 let labels = json!({"tier": format!("t{tier}")});
@@ -111,6 +119,15 @@ impl<'w> People<'w> {
             }
             Action::EditStamp { app, how } => return self.edit_stamp(app, *how).await,
             Action::Operate { app, how, over } => return self.operate(app, *how, *over).await,
+            Action::SwitchOn { app } => {
+                let automated = json!({"enabled": null, "prune": true, "selfHeal": true});
+                return self.patch(app, &json!({"spec": {"syncPolicy": {"automated": automated}}})).await;
+            }
+            Action::Misplace { app } => {
+                return self.patch(app, &json!({"spec": {"project": "nowhere"}})).await;
+            }
+            Action::Wipe { app } => return self.wipe(app).await,
+            Action::Recreate { app } => return self.recreate(app).await,
             Action::SyncByHand => return self.sync_by_hand().await,
             Action::Approve => return self.approve().await,
             Action::DeleteSet { cascade } => return self.delete_set(cascade).await,
@@ -232,6 +249,25 @@ impl<'w> People<'w> {
         self.order(app, &sync).await
     }
 
+    /// Wipes the operation of this Application, or else of any that has one: in the middle of a rollout.
+    async fn wipe(&self, app: &str) -> bool {
+        let all = World::objects(&self.world.control, "applications.argoproj.io");
+        let waits = |name: &&String| !all[*name]["operation"].is_null();
+        let Some(name) = all.keys().filter(|name| *name == app).chain(all.keys()).find(waits) else {
+            return false;
+        };
+        self.patch(name, &json!({"operation": null})).await
+    }
+
+    async fn recreate(&mut self, app: &str) -> bool {
+        if self.application(app).is_none() {
+            return false;
+        }
+        self.removed.push((self.world.control.now(), CONTROL.to_owned(), app.to_owned()));
+        let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications/{app}");
+        request(&self.world.control, Method::DELETE, &path, &Value::Null).await.is_success()
+    }
+
     async fn order(&self, app: &str, sync: &Value) -> bool {
         let mut whole = json!({"revision": null, "revisions": null, "resources": null, "syncOptions": null});
         for (key, value) in sync.as_object().into_iter().flatten() {
@@ -295,6 +331,7 @@ impl<'w> People<'w> {
     pub(crate) async fn help(&mut self, round: usize) {
         self.act(&Action::Approve).await;
         self.act(&Action::SyncByHand).await;
+        self.bring_back().await;
         let named = self.named();
         let says = |reason: &str| named.iter().any(|(name, _)| name == reason);
         let failed = says("SyncFailed") || says("OutOfSyncAfterSync") || says("TooManyFailures");
@@ -302,11 +339,22 @@ impl<'w> People<'w> {
             self.act(&Action::Retry { app: None }).await;
             return;
         }
-        // What drifted and is not healed, or was synced by somebody to something else, stays so until somebody syncs it.
+        // What drifted and is not to be healed, or was synced by somebody to something else, stays so until somebody
+        // syncs it.
         if round < 6 && says("Regressed") {
             let meant: BTreeSet<String> =
                 named.into_iter().filter(|(name, _)| name == "Regressed").map(|(_, object)| object).collect();
-            self.sync_those(|name, _| meant.contains(name)).await;
+            let heals = self.fleet.automated;
+            self.sync_those(|name, app| meant.contains(name) && !(heals && is_at_last_sync(app))).await;
+        }
+    }
+
+    /// Brings back what was moved into a project that does not exist, where the set does not: nothing of it can be deleted.
+    async fn bring_back(&self) {
+        for (name, app) in World::objects(&self.world.control, "applications.argoproj.io") {
+            if app["spec"]["project"] == "nowhere" && !app["metadata"]["deletionTimestamp"].is_null() {
+                self.patch(&name, &json!({"spec": {"project": "default"}})).await;
+            }
         }
     }
 
@@ -348,6 +396,16 @@ impl<'w> People<'w> {
         );
         request(&self.world.control, Method::PATCH, &path, patch).await.is_success()
     }
+}
+
+/// Whether it was last synced, as a whole, to what it is compared with.
+fn is_at_last_sync(app: &Value) -> bool {
+    let last = app.pointer("/status/history").and_then(Value::as_array).and_then(|all| all.last());
+    let sync = &app["status"]["sync"];
+    last.is_some_and(|last| {
+        ["revision", "revisions"].iter().all(|field| last[field] == sync[field])
+            && ["source", "sources"].iter().all(|field| last[field] == sync["comparedTo"][field])
+    })
 }
 
 fn is_of(pod: &str, app: &str) -> bool {

@@ -119,7 +119,8 @@ fn name(number: u64) -> String {
 const NAMES: u64 = 9;
 
 fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
-    let apps = dice.between(3, 7);
+    // Small fleets are quick and show most of what large ones do.
+    let apps = if dice.chance(20) { dice.between(6, 7) } else { dice.between(3, 4) };
     let spread = dice.chance(30);
     let elements = (0..apps).map(|number| (name(number), element(dice, members, tiers, spread)));
     let mut elements: BTreeMap<String, Element> = elements.collect();
@@ -224,7 +225,7 @@ struct Draft {
 }
 
 /// How often people do what, of a hundred times.
-const WEIGHTS: [(&str, u64); 22] = [
+const WEIGHTS: [(&str, u64); 27] = [
     ("Push", 26),
     ("Variant", 9),
     ("Option", 4),
@@ -239,11 +240,16 @@ const WEIGHTS: [(&str, u64); 22] = [
     ("Strategy", 4),
     ("DeletionOrder", 3),
     ("Flap", 4),
-    ("Drift", 4),
+    ("Drift", 5),
+    ("Storm", 3),
     ("EditSpec", 2),
     ("EditLabel", 2),
     ("EditStamp", 2),
     ("Operate", 3),
+    ("SwitchOn", 2),
+    ("Misplace", 2),
+    ("Wipe", 3),
+    ("Recreate", 2),
     ("SyncByHand", 2),
     ("Approve", 2),
     ("DeleteSet", 0),
@@ -252,7 +258,7 @@ const WEIGHTS: [(&str, u64); 22] = [
 impl Draft {
     /// Draws what happens; one action and one fault are sure to be tried.
     fn draw(&mut self, action: &str, fault: Fault) {
-        let number = self.dice.between(2, 7);
+        let number = if self.dice.chance(20) { self.dice.between(5, 7) } else { self.dice.between(1, 4) };
         let sure = self.dice.below(number + 1);
         for place in 0..=number {
             let word = if place == sure { action } else { self.word() };
@@ -341,6 +347,7 @@ impl Draft {
             "DeletionOrder" => Action::DeletionOrder(deletion(&mut self.dice, self.tiers)),
             "Flap" => Action::Flap { app: self.member() },
             "Drift" => Action::Drift { app: self.member(), deletes: self.dice.chance(40) },
+            "Storm" => Action::Storm,
             "EditSpec" => Action::EditSpec { app: self.member(), path: self.dice.chance(60) },
             "EditLabel" => Action::EditLabel { app: self.member(), tier: self.tier() },
             "EditStamp" => {
@@ -351,6 +358,10 @@ impl Draft {
                 let how = *self.dice.pick(&[Operation::Target, Operation::Earlier, Operation::Partial]);
                 Action::Operate { app: self.member(), how, over: self.dice.chance(30) }
             }
+            "SwitchOn" => Action::SwitchOn { app: self.member() },
+            "Misplace" => Action::Misplace { app: self.member() },
+            "Wipe" => Action::Wipe { app: self.member() },
+            "Recreate" => Action::Recreate { app: self.member() },
             "SyncByHand" => Action::SyncByHand,
             "Approve" => Action::Approve,
             _ => self.push(),

@@ -11,6 +11,7 @@
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton::{GUARD_SUFFIX, SET_LABEL, WITNESS_SUFFIX};
+use baton_rules::{Rule, holds};
 use serde_json::{Value, json};
 
 use super::ownership::{self, Guarding};
@@ -57,7 +58,7 @@ impl Reconciler {
         set: &ApplicationSet,
         memory: &mut Memory,
     ) -> Result<Guarding, PassError> {
-        if !order::is_guarded(set) {
+        if !order::is_guarded(set) || !holds(Rule::Guard) {
             return Ok(Guarding::Without);
         }
         let owned = self.known.applications.lock().owned_by(key);

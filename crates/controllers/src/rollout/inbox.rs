@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_rules::{Rule, holds};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -74,7 +75,7 @@ impl Inbox {
         let news = all.news.entry(sight.name.clone()).or_default();
         match news.last_mut() {
             Some(News::Seen(known)) if known.uid == sight.uid => {
-                if known.version <= sight.version {
+                if known.version <= sight.version || !holds(Rule::NewestVersion) {
                     *known = sight;
                 }
             }
@@ -82,7 +83,9 @@ impl Inbox {
         }
         all.came();
         drop(boxes);
-        self.queue.add_after(set.clone(), QUIET);
+        if holds(Rule::Triggers) {
+            self.queue.add_after(set.clone(), QUIET);
+        }
     }
 
     /// An Application of this set is gone, or no longer the set's.
@@ -93,7 +96,9 @@ impl Inbox {
         all.news.entry(name.clone()).or_default().push(News::Gone { name, uid: uid.into() });
         all.came();
         drop(boxes);
-        self.queue.add_after(set.clone(), QUIET);
+        if holds(Rule::Triggers) {
+            self.queue.add_after(set.clone(), QUIET);
+        }
     }
 
     /// How long the news of a set may still be coming in.

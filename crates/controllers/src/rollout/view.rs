@@ -17,6 +17,7 @@ use baton_api::edit::patch_between;
 use baton_api::rollout_status::{Blocker, RolloutState, RolloutStatus};
 use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Machine, Progress, Status};
+use baton_rules::{Rule, holds};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Map, Value, json};
@@ -106,7 +107,7 @@ impl View {
         if !lists_differ {
             self.stale_since = None;
         }
-        if !changed {
+        if !changed && holds(Rule::QuietViews) {
             return Plan { patch: None, wait: None };
         }
         let mut changes = Map::new();
@@ -129,6 +130,9 @@ impl View {
         }
         if !say_the_same(&conditions, &set.status.conditions) {
             changes.insert("conditions".to_owned(), json!(conditions));
+        }
+        if !holds(Rule::QuietViews) {
+            changes.insert("rollout".to_owned(), json!({"message": format!("as of {now}")}));
         }
         if changes.is_empty() {
             return Plan { patch: None, wait };

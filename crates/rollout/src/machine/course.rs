@@ -29,7 +29,7 @@ impl Machine {
         let interrupted = same_set && before.seq > 0 && before.finished.is_none() && !before.aborted;
         let run = Run {
             set: wanted.set.clone(),
-            seq: before.seq.max(highest) + 1,
+            seq: (before.seq.max(highest) + u64::from(holds(Rule::RunNumbers))).max(1),
             strategy: wanted.steps.hash,
             generation: wanted.generation,
             open: 0,
@@ -51,12 +51,13 @@ impl Machine {
         let stamped =
             live.stamp.as_ref().filter(|stamp| *stamp.set == *wanted.set).map_or(0, |stamp| stamp.n);
         // Where no head knows it, as after one was lost, the operation that a run began tells.
-        let holds = before.map_or_else(|| is_left_unwell(live, &wanted.set), |row| row.slot);
+        let has_slot = before.map_or_else(|| is_left_unwell(live, &wanted.set), |row| row.slot);
+        let has_slot = has_slot && holds(Rule::SlotsAreKept);
         Row {
             n: before.map_or(0, |row| row.n).max(stamped),
-            slot: holds,
-            since: before.filter(|_| holds).map_or(0, |row| row.since),
-            taken: before.filter(|_| holds).map_or(0, |row| row.taken),
+            slot: has_slot,
+            since: before.filter(|_| has_slot).map_or(0, |row| row.since),
+            taken: before.filter(|_| has_slot).map_or(0, |row| row.taken),
             ..Row::new(app.id, pin.hash)
         }
     }
@@ -70,7 +71,10 @@ impl Machine {
             match &app.outcome {
                 Outcome::Done(how) => {
                     let done = row.done.or(Some(*how));
-                    change.rows.push(Row { done, slot: false, ..row.clone() });
+                    // Who is said to be done by people may be under way yet.
+                    let under_way =
+                        app.live.as_ref().is_some_and(Live::is_busy) || self.unsettled.contains(name);
+                    change.rows.push(Row { done, slot: row.slot && under_way, ..row.clone() });
                 }
                 Outcome::Wait(wait) if wait.failed => {
                     let Some(step) = app.member.as_ref().and_then(|member| member.step) else { continue };
@@ -134,7 +138,10 @@ impl Machine {
     /// Closes steps that opened before somebody joined, or was moved to, an earlier one.
     pub(super) fn close_early(&self, change: &mut Change) {
         let undone = self.tally.steps.iter().position(|count| count.undone > 0);
-        let Some(step) = undone else { return };
+        let Some(step) = undone.filter(|_| holds(Rule::LaterStepsClose) && holds(Rule::StepsAreReached))
+        else {
+            return;
+        };
         let (open, finished) = (self.head.run.open, self.head.run.finished);
         if open > step + 1 || finished.is_some() {
             let run = self.run_of(change);

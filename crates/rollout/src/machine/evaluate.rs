@@ -1,12 +1,13 @@
 //! What one Application's newest version means for the run: whether it is done, what it waits for, what to write next.
 
 use baton_api::application_status::{HealthCode, SyncCode};
+use baton_rules::{Rule, holds};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::blocker::Reason;
 use crate::head::{Done, Intent, Row};
 use crate::live::{Live, Operation};
-use crate::pin::{Fingerprint, Pin, Resolution};
+use crate::pin::{Fingerprint, Pin};
 
 /// How long the Application controller is given to compare once more after an operation, before it is asked to.
 const GRACE: SignedDuration = SignedDuration::from_secs(2);
@@ -108,7 +109,7 @@ fn ready(intent: Intent, why: impl Into<String>) -> Outcome {
 impl Case<'_> {
     pub(super) fn judge(&self) -> Outcome {
         let live = self.live;
-        if live.terminating {
+        if live.terminating && holds(Rule::TerminatingIsLeftAlone) {
             return wait(Reason::Leaving, "it is being deleted");
         }
         if let Some(done) = self.row.done {
@@ -120,7 +121,7 @@ impl Case<'_> {
         if !self.is_settled() {
             return Outcome::Unsettled;
         }
-        if live.automatic {
+        if live.automatic && holds(Rule::Arming) {
             return match live.is_busy() {
                 true => wait(Reason::Arming, "an operation must end before automatic sync is switched off"),
                 false => ready(Intent::Arm, "automatic sync is on"),
@@ -129,7 +130,7 @@ impl Case<'_> {
         if let Some(outcome) = self.barrier() {
             return outcome;
         }
-        if live.is_busy() {
+        if live.is_busy() && holds(Rule::BusyIsLeftAlone) {
             return self.under_way();
         }
         match self.has_spec() {
@@ -149,7 +150,7 @@ impl Case<'_> {
             return Outcome::Done(done);
         }
         let live = self.live;
-        if live.automatic && !live.is_busy() && self.is_settled() {
+        if live.automatic && !live.is_busy() && self.is_settled() && holds(Rule::Arming) {
             return ready(Intent::Arm, "automatic sync was switched on");
         }
         let Some((reason, message)) = self.misfit() else { return Outcome::Done(done) };
@@ -169,7 +170,7 @@ impl Case<'_> {
         let live = self.live;
         let asked = self.row.intent.is_some_and(Intent::asks_for_comparison);
         let ours = live.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n);
-        if !asked || !ours || !(live.refresh || live.nonce.is_some()) {
+        if !asked || !ours || !(live.refresh || live.nonce.is_some()) || !holds(Rule::Barrier) {
             return None;
         }
         // An Application controller that does not know the nonce leaves it: then what it compared must fit as well.
@@ -249,8 +250,8 @@ impl Case<'_> {
         let invalid = self.live.error.as_ref().is_some_and(|(kind, _)| &**kind == "InvalidSpecError");
         match invalid {
             // What made it invalid may be mended by the new specification; an operation would fail on the old error.
-            true => ready(Intent::Spec, "its specification was invalid"),
-            false => ready(Intent::Start, "its specification changes"),
+            true if holds(Rule::InvalidFirst) => ready(Intent::Spec, "its specification was invalid"),
+            _ => ready(Intent::Start, "its specification changes"),
         }
     }
 
@@ -265,6 +266,9 @@ impl Case<'_> {
         // A request to try again clears the intent: what was before then counts no more, unless it fits.
         let own = live.last.as_ref().filter(|last| self.is_own(last));
         match own.filter(|_| self.row.intent.is_some()) {
+            None if self.row.intent == Some(Intent::Start) && !holds(Rule::LostOperations) => {
+                return wait(Reason::Progressing, "its operation is to begin");
+            }
             None if self.row.intent == Some(Intent::Start) => {
                 return ready(Intent::Start, "its operation was lost");
             }
@@ -272,6 +276,7 @@ impl Case<'_> {
                 return ready(Intent::Start, "its operation was lost");
             }
             Some(last) if last.has_failed() => return self.failed(last),
+            Some(_) if !holds(Rule::BegunOnce) => return ready(Intent::Start, "it was synced"),
             Some(last) => return self.succeeded(last),
             None => {}
         }
@@ -332,12 +337,12 @@ impl Case<'_> {
     /// Its operation in this run ended well.
     fn succeeded(&self, last: &Operation) -> Outcome {
         let live = self.live;
-        if !last.full || !self.pin.accepts(&last.revisions) {
+        if (!last.full || !self.pin.accepts(&last.revisions)) && holds(Rule::WholeSyncs) {
             return wait(Reason::RevisionMismatch, "its operation synced something else than it was told to");
         }
         let later = self.is_told_after(last);
         let Some((reason, message)) = self.misfit() else {
-            if (self.unfit_at_success && !self.overtaken) || later {
+            if (self.unfit_at_success && !self.overtaken) || later || !holds(Rule::ComparedAfter) {
                 return Outcome::Done(Done::Synced);
             }
             // What fits may have been found before the operation ended.
@@ -361,8 +366,9 @@ impl Case<'_> {
     /// Whether a comparison asked for after the operation has been made, or one began after it.
     fn is_told_after(&self, last: &Operation) -> bool {
         let ours = last.stamp.as_ref().filter(|stamp| *stamp.set == *self.set);
+        // What is asked for is asked when no operation runs, so that of somebody else had ended then.
         let asked = self.row.intent.is_some_and(Intent::asks_for_comparison)
-            && ours.is_some_and(|stamp| stamp.n < self.row.n);
+            && ours.is_none_or(|stamp| stamp.n < self.row.n);
         let times = self.live.reconciled.zip(last.finished);
         asked || times.is_some_and(|(began, ended)| began > ended)
     }
@@ -371,6 +377,7 @@ impl Case<'_> {
     fn after_grace(&self, reason: Reason, message: &str) -> Outcome {
         let end = self.since.saturating_add(GRACE).unwrap_or(self.now);
         match self.now >= end {
+            true if !holds(Rule::AskedForComparison) => wait(reason, message),
             true => ready(Intent::Refresh, message),
             false => wait_until(reason, message, end),
         }
@@ -403,13 +410,13 @@ impl Case<'_> {
         if !self.has_spec() {
             return Some((Reason::SpecRewritten, "its specification was changed".to_owned()));
         }
-        if !live.compared {
+        if !live.compared && holds(Rule::ComparedToSpec) {
             return Some((
                 Reason::WaitingForRefresh,
                 "it was not compared with its present specification".to_owned(),
             ));
         }
-        if !self.pin.accepts(&live.reported) && !self.overtaken {
+        if !self.pin.accepts(&live.reported) && !self.overtaken && holds(Rule::PinIsReported) {
             let reported =
                 live.reported.iter().map(|revision| short(revision)).collect::<Vec<_>>().join(", ");
             let wanted =
@@ -476,7 +483,13 @@ impl Case<'_> {
     fn heal(&self) -> Option<Ready> {
         let live = self.live;
         let at_pin = self.pin.accepts(&live.deployed);
-        if !(self.self_heal && at_pin && !live.heals_in_order && live.closed.is_none() && !self.held) {
+        if !(self.self_heal
+            && holds(Rule::DriftIsHealed)
+            && at_pin
+            && !live.heals_in_order
+            && live.closed.is_none()
+            && !self.held)
+        {
             return None;
         }
         let mut healing = self.healing("it drifted");
@@ -491,7 +504,7 @@ impl Case<'_> {
     /// specification and the revisions of the last full sync must be it.
     pub(super) fn heal_as_before(&self) -> Option<Ready> {
         let live = self.live;
-        let before = Pin::new(live.spec, live.deployed.iter().cloned().map(Resolution::exact).collect());
+        let before = live.last_pin();
         let drifted = live.sync == SyncCode::OutOfSync && live.compared && live.reported == live.deployed;
         let same =
             live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash);

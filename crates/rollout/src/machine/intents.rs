@@ -57,9 +57,13 @@ impl Machine {
                 }
                 true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
                 true => {}
-                false if stopped && landed < row.n => {
-                    rows.push(Row { n: row.n + 1, fence: true, ..row.clone() })
-                }
+                false if stopped && landed < row.n => match holds(Rule::Fencing) {
+                    true => rows.push(Row { n: row.n + 1, fence: true, ..row.clone() }),
+                    false => {
+                        let slot = row.slot && row.taken != row.n;
+                        rows.push(Row { intent: None, slot, ..row.clone() })
+                    }
+                },
                 false => {}
             }
         }
@@ -79,23 +83,32 @@ impl Machine {
             };
             let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin);
             let what = if row.fence { Some(Intent::Fence) } else { intended };
-            let Some(what) = what else { continue };
+            let Some(mut what) = what else { continue };
             // Neither a specification nor an operation is written while an operation waits or runs; and a comparison
             // that is asked for then would not tell what becomes of it.
             let waits = what.asks_for_comparison() || matches!(what, Intent::Start | Intent::Heal);
-            if waits && live.is_busy() {
+            if waits && live.is_busy() && holds(Rule::BusyIsLeftAlone) {
                 continue;
             }
             let as_before = what == Intent::Heal && row.done.is_none();
+            let differs = pin.spec != Fingerprint::default() && live.spec != pin.spec;
+            // Somebody has edited what was to be brought back: an operation would bring in the edit.
+            let edited = match as_before {
+                true => !live.is_as_stamped(),
+                false => differs,
+            };
+            if what == Intent::Heal && edited {
+                what = Intent::Fence;
+            }
             let (stamped, revisions) = match what {
-                Intent::Heal if as_before => {
+                Intent::Heal if as_before && holds(Rule::HealsBringBack) => {
                     let stamped = live.stamp.as_ref().map_or(row.pin, |stamp| stamp.pin);
                     (stamped, live.deployed.clone())
                 }
+                Intent::Start | Intent::Heal if !holds(Rule::PinnedOperations) => (row.pin, Vec::new()),
                 Intent::Start | Intent::Heal => (row.pin, pin.revisions()),
                 _ => (row.pin, Vec::new()),
             };
-            let differs = pin.spec != Fingerprint::default() && live.spec != pin.spec;
             writes.push(Write {
                 name: name.clone(),
                 uid: live.uid.clone(),
@@ -140,7 +153,11 @@ impl Machine {
         }
         let open = change.run.as_ref().map_or(self.head.run.open, |run| run.open);
         for (step, (count, plan)) in self.tally.steps.iter().zip(wanted.steps.iter()).enumerate() {
-            let limit = plan.limit(count.total);
+            let limit = match plan.limit(count.total) {
+                0 if !holds(Rule::HeldSteps) => 1,
+                _ if !holds(Rule::Limit) => usize::MAX,
+                limit => limit,
+            };
             let mut used = count.used - self.released(step, change, |_| true);
             let mut active = count.active - self.released(step, change, |share| share.active);
             let mut firm = count.firm - self.released(step, change, |share| share.firm);
@@ -232,7 +249,7 @@ impl Machine {
                 || touched
                 || plan.is_held()
                 || *left == 0
-                || (!row.slot && used >= plan.limit(count.total))
+                || (!row.slot && used >= plan.limit(count.total) && holds(Rule::HealsTakeSlots))
             {
                 continue;
             }

@@ -71,7 +71,7 @@ impl Machine {
                     pin,
                     run: self.head.run.seq,
                     set: &wanted.set,
-                    held: plan.is_some_and(|plan| plan.is_held()),
+                    held: plan.is_some_and(|plan| plan.is_held()) && holds(Rule::HeldSteps),
                     ordered: plan.is_some(),
                     self_heal: member.self_heal,
                     overtaken: self.is_overtaken(wanted, member, live, pin),
@@ -132,7 +132,7 @@ impl Machine {
         }
         let is_settled = !self.unsettled.contains(name);
         let hold = match row.filter(|_| slot) {
-            Some(row) if row.since > 0 => Hold::Firm,
+            Some(row) if row.since > 0 || row.taken > 0 => Hold::Firm,
             Some(_) => Hold::Claim,
             None => Hold::None,
         };
@@ -150,7 +150,7 @@ impl Machine {
             wants_slot: matches!(&judged, Outcome::Ready(ready) if ready.takes_slot()),
             hold,
             wants_write: matches!(&judged, Outcome::Ready(ready) if !ready.takes_slot()),
-            unarmed: !armed && app.member.is_some(),
+            unarmed: !armed && app.member.is_some() && holds(Rule::Arming),
         };
         let records = match &judged {
             Outcome::Done(_) => done.is_none() || (slot && is_settled && !busy),

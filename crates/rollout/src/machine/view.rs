@@ -61,7 +61,7 @@ impl Machine {
 
     /// What is waited for, the first first.
     pub fn blockers(&self, now: Timestamp) -> Vec<Blocker> {
-        let Some(wanted) = &self.wanted else { return Vec::new() };
+        let Some(wanted) = self.wanted.as_ref().filter(|_| holds(Rule::Blockers)) else { return Vec::new() };
         let mut blockers = self.holds(wanted, now);
         blockers.extend(self.resolutions.iter().filter_map(|(key, resolving)| unresolved(key, resolving)));
         let mut own: Vec<(usize, Blocker)> = Vec::new();

@@ -44,11 +44,7 @@ pub(super) fn violations(case: &Case<'_>, history: &History<'_>) -> Vec<Violatio
 fn deletions<'h>(case: &Case<'h>, history: &History<'h>) -> Vec<Deletion<'h>> {
     let mut found = Vec::new();
     for (place, entry) in case.entries.iter().enumerate() {
-        let is_same = |(at, member, name): &(Timestamp, String, String)| {
-            *at == entry.at && **member == *entry.cluster && **name == *entry.name
-        };
-        let is_controllers = &*entry.cluster != "control" && !case.by_people.iter().any(is_same);
-        if !is_controllers || entry.change == Change::Added {
+        if &*entry.cluster == "control" || case.is_by_people(entry) || entry.change == Change::Added {
             continue;
         }
         let Some(before) = history.state(&entry.cluster, &entry.resource, &entry.name, place) else {

@@ -68,11 +68,7 @@ fn is_under_way(history: &History<'_>, name: &str, place: usize, starts: &[Start
 }
 
 fn is_busy(history: &History<'_>, name: &str, place: usize) -> bool {
-    history.state("control", APPS, name, place).is_some_and(|version| {
-        let app = &version.entry.object;
-        !is_null(app, "/operation")
-            || matches!(text(app, "/status/operationState/phase"), "Running" | "Terminating")
-    })
+    history.state("control", APPS, name, place).is_some_and(|version| super::is_busy(&version.entry.object))
 }
 
 /// Whether an operation that ended otherwise was followed by a comparison that found nothing left to do.

@@ -15,7 +15,7 @@ pub(super) fn violations<'h>(case: &Case<'h>, history: &History<'h>, sets: &Sets
                 || !is_null(&version.entry.object, "/metadata/deletionTimestamp");
             let begins = there && going;
             there = !going;
-            if !begins {
+            if !begins || case.is_by_people(version.entry) {
                 continue;
             }
             let Some(before) = history.state("control", APPS, name, version.place) else { continue };

@@ -92,7 +92,7 @@ pub struct Case<'h> {
     pub members: BTreeMap<String, String>,
     /// Name of the set.
     pub set: &'h str,
-    /// What people deleted in members themselves: when, where, and the object's name.
+    /// What people deleted themselves: when, where, and the object's name.
     pub by_people: &'h [(Timestamp, String, String)],
     /// How late a controller may know of a change, or carry out what it decided on.
     pub slack: SignedDuration,
@@ -139,6 +139,15 @@ pub fn is_quiet(last: Option<(Timestamp, String)>, since: Timestamp) -> Option<V
     Some(Violation { invariant: "I7", at, text })
 }
 
+impl Case<'_> {
+    /// Whether it was people who deleted this.
+    fn is_by_people(&self, entry: &Entry) -> bool {
+        self.by_people.iter().any(|(at, cluster, name)| {
+            *at == entry.at && **cluster == *entry.cluster && **name == *entry.name
+        })
+    }
+}
+
 /// A text in an object; empty where there is none.
 fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -146,6 +155,12 @@ fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
 
 fn is_null(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).is_none_or(Value::is_null)
+}
+
+/// Whether an operation waits or runs.
+fn is_busy(app: &Value) -> bool {
+    !is_null(app, "/operation")
+        || matches!(text(app, "/status/operationState/phase"), "Running" | "Terminating")
 }
 
 fn annotation<'v>(object: &'v Value, name: &str) -> &'v str {

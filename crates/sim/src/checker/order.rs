@@ -10,7 +10,7 @@ use super::history::History;
 use super::sources::{Accepted, Source, revisions, sources};
 use super::starts::{Stamp, Start};
 use super::wanted::{APPS, Sets, Wanted};
-use super::{Case, Violation, text};
+use super::{Case, Change, Violation, is_busy, is_null, text};
 
 pub(super) fn violations<'h>(
     case: &Case<'h>,
@@ -29,6 +29,13 @@ pub(super) fn violations<'h>(
             blame("was started without a stamp".to_owned());
             continue;
         };
+        let before = history.state("control", APPS, name, start.place).map(|version| &version.entry.object);
+        if before.is_some_and(|app| !is_null(app, "/metadata/deletionTimestamp")) {
+            blame("was started while it is being deleted".to_owned());
+        }
+        if before.is_some_and(is_busy) {
+            blame("was started over an operation that had not ended".to_owned());
+        }
         let unknown = start.revisions.iter().find(|revision| !case.git.contents.contains_key(**revision));
         if let Some(unknown) = unknown {
             blame(format!("was started at {unknown:?}, which is no commit"));
@@ -54,7 +61,46 @@ pub(super) fn violations<'h>(
             None => blame("was started as the set did not want it".to_owned()),
         }
     }
+    found.extend(automatic(case, history, sets));
     found
+}
+
+/// Syncs that began by themselves though a rollout had all the time to see to it that they do not.
+fn automatic(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (place, entry) in case.entries.iter().enumerate() {
+        let operation = &entry.object["operation"];
+        let by_itself = operation["initiatedBy"]["automated"] == true && operation["info"].is_null();
+        if &*entry.resource != APPS || entry.change == Change::Deleted || !by_itself {
+            continue;
+        }
+        let Some(before) = history.state("control", APPS, &entry.name, place) else { continue };
+        let from = entry.at - case.slack;
+        let is_on = |app: &Value| {
+            let automated = &app["spec"]["syncPolicy"]["automated"];
+            !automated.is_null() && automated["enabled"] != false
+        };
+        let left_on = history
+            .states(("control", APPS, &entry.name), from, place)
+            .iter()
+            .all(|version| is_on(&version.entry.object) && owned(case, &version.entry.object));
+        let known = history.writes("control", APPS, &entry.name, place).next();
+        let rolled = sets.in_force(place, from).all(|wanted| {
+            let goes_on = !wanted.terminating && !wanted.paused && wanted.aborted.is_empty();
+            !wanted.steps.is_empty() && goes_on && wanted.apps.contains_key(&*entry.name)
+        });
+        let begins = before.entry.object["operation"].is_null();
+        if begins && left_on && rolled && known.is_some_and(|first| first.entry.at <= from) {
+            let text = format!("{} was left to sync by itself in a set that is rolled out", entry.name);
+            found.push(Violation { invariant: "I1", at: entry.at, text });
+        }
+    }
+    found
+}
+
+fn owned(case: &Case<'_>, app: &Value) -> bool {
+    let owners = app.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    owners.into_iter().flatten().any(|owner| text(owner, "/name") == case.set)
 }
 
 /// What keeps a start from being right under one version of the set.

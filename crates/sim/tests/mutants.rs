@@ -1,0 +1,151 @@
+//! The judge bites: with any of the rules that keep the order switched off, it finds a world that breaks an invariant.
+//!
+//! W1-W12 are races of a simpler controller, H1-H25 holes of a simpler protocol, I1-I7 what is judged. Each row names
+//! the rule that closes them and a world in which its absence is noticed. Where that world has changed since, up to a
+//! thousand others are searched.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use baton_rules::{Rule, without};
+use baton_sim::run;
+use parking_lot::Mutex;
+
+/// How many worlds are searched.
+const SEEDS: u64 = 1000;
+
+/// What a rule closes, the rule, the invariant that breaks without it, and a seed in which it does.
+const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
+    (&["I1"], Rule::StepsAreReached, "I1", 1),
+    (&["I2"], Rule::Limit, "I2", 2),
+    (&["H15"], Rule::HeldSteps, "I2", 1),
+    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 25),
+    (&["H3"], Rule::HealsTakeSlots, "I2", 150),
+    (&["H4"], Rule::Arming, "I1", 22),
+    (&["H5", "W3"], Rule::PinnedOperations, "I1", 1),
+    (&["H10"], Rule::OneRevision, "I1 I6", 1),
+    (&["H7"], Rule::RunNumbers, "I1", 1),
+    (&["W2", "H11"], Rule::PinIsReported, "I1", 26),
+    (&["H12"], Rule::AdoptedOnce, "I1 I6", 10),
+    (&["H24"], Rule::Guard, "I3", 60),
+    (&["I3"], Rule::DeletionOrder, "I3", 2),
+    (&["I4"], Rule::Approval, "I4", 22),
+    (&["I6"], Rule::Blockers, "I6", 22),
+    (&["I7"], Rule::QuietViews, "I7", 1),
+];
+
+/// Rules whose absence no world has shown yet, and what it would take.
+const UNNOTICED: &[(&[&str], Rule, &str)] = &[
+    (&["H1"], Rule::Fencing, "a leader that stops between record and write while the run is held"),
+    (
+        &["W4"],
+        Rule::DriftIsHealed,
+        "a judge that does not take a name for an excuse where drift is to be healed",
+    ),
+    (&["H2"], Rule::HealsBringBack, "more drift in steps whose turn has not come"),
+    (&["H13"], Rule::LostOperations, "a stand-in whose completions are written twice"),
+    (&["H6"], Rule::BusyIsLeftAlone, "a search of more worlds"),
+    (&["H8"], Rule::WholeSyncs, "a stand-in that reports the success of a part as ours"),
+    (&["H9"], Rule::Barrier, "a stand-in that compares late"),
+    (&["W9"], Rule::ComparedAfter, "a stand-in that writes its status in parts"),
+    (&["W1"], Rule::ComparedToSpec, "a stand-in that compares late"),
+    (&["H17"], Rule::ConsistentList, "a search of more worlds"),
+    (&["H18"], Rule::Uids, "a search of more worlds"),
+    (&["W8"], Rule::NewestVersion, "watches that go back"),
+    (&["H25"], Rule::InvalidFirst, "a search of more worlds"),
+    (&["W6"], Rule::AskedForComparison, "a search of more worlds"),
+    (&["W7"], Rule::BegunOnce, "a search of more worlds"),
+    (&["W10"], Rule::Triggers, "a search of more worlds"),
+    (&["W11"], Rule::LaterStepsClose, "a search of more worlds"),
+    (&["W12"], Rule::TerminatingIsLeftAlone, "a search of more worlds"),
+];
+
+/// What is to be closed and has no rule of its own yet.
+const OPEN: &[(&str, &str)] = &[
+    ("H16", "a world whose API refuses or prunes the view to its end"),
+    ("I5", "phased deployments do not exist yet"),
+];
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
+}
+
+/// The invariant that is broken in a world without a rule.
+fn broken(rule: Rule, invariant: &str, seed: u64) -> Option<String> {
+    let report = without(rule, || run::seed(seed, false));
+    let found = report.violations.iter().find(|violation| invariant.contains(violation.invariant));
+    found.map(ToString::to_string)
+}
+
+/// Does something for each of so many, on every core.
+fn each(count: usize, work: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    work(number);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_judge_notices_each_rule_that_is_missing() {
+    let missed = Mutex::new(Vec::new());
+    each(NOTICED.len(), |number| {
+        let (names, rule, invariant, seed) = NOTICED[number];
+        let worlds = std::iter::once(seed).chain((1..=SEEDS).filter(|other| *other != seed));
+        let found = worlds.into_iter().find_map(|seed| Some((seed, broken(rule, invariant, seed)?)));
+        match found {
+            Some((seed, violation)) => println!("{rule:?} ({}): seed {seed}: {violation}", names.join(", ")),
+            None => missed.lock().push(rule),
+        }
+    });
+    let missed = missed.into_inner();
+    assert!(missed.is_empty(), "nobody notices that these are missing: {missed:?}");
+}
+
+#[test]
+fn every_rule_and_every_hole_has_its_row() {
+    let rules = NOTICED.iter().map(|row| row.1).chain(UNNOTICED.iter().map(|row| row.1));
+    let rules: Vec<Rule> = rules.collect();
+    assert_eq!(rules.len(), Rule::ALL.len());
+    assert_eq!(rules.into_iter().collect::<BTreeSet<_>>(), Rule::ALL.into_iter().collect());
+    let named = NOTICED.iter().flat_map(|row| row.0).chain(UNNOTICED.iter().flat_map(|row| row.0));
+    let named: BTreeSet<String> =
+        named.chain(OPEN.iter().map(|row| &row.0)).map(|name| (*name).to_owned()).collect();
+    let all = (1..=12).map(|w| format!("W{w}"));
+    let all =
+        all.chain((1..=18).chain([24, 25]).map(|h| format!("H{h}"))).chain((1..=7).map(|i| format!("I{i}")));
+    assert_eq!(named, all.collect());
+}
+
+/// Searches worlds for a rule: `BATON_RULE=Limit BATON_INVARIANT=I2 cargo test -p baton-sim --test mutants -- search
+/// --nocapture`; nothing where none is named.
+#[test]
+fn search() {
+    let Ok(named) = std::env::var("BATON_RULE") else { return };
+    let invariant = std::env::var("BATON_INVARIANT").unwrap_or_else(|_| "I1 I2 I3 I4 I6 I7".to_owned());
+    let rule = Rule::ALL.into_iter().find(|rule| format!("{rule:?}") == named).expect("the name of a rule");
+    let first = number("BATON_SIM_FIRST_SEED").unwrap_or(1);
+    let seeds = number("BATON_SIM_SEEDS").unwrap_or(SEEDS);
+    let stride = number("BATON_SIM_STRIDE").unwrap_or(1).max(1);
+    let found = Mutex::new(false);
+    each(usize::try_from(seeds / stride).unwrap_or(usize::MAX), |number| {
+        let seed = first + stride * number as u64;
+        if !*found.lock()
+            && let Some(violation) = broken(rule, &invariant, seed)
+        {
+            *found.lock() = true;
+            println!("{named} {seed}: {violation}");
+        }
+    });
+    println!("{named}: {}", if *found.lock() { "noticed" } else { "not noticed" });
+}
