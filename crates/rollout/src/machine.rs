@@ -232,7 +232,9 @@ impl Machine {
             }
             if known.uid != live.uid {
                 self.names.remove(&app.id);
-                *app = App { member: app.member.take(), ..App::new(app.status_since) };
+                // What the one of before counts for is taken back when it is judged.
+                let (member, share) = (app.member.take(), app.share.take());
+                *app = App { member, share, timer: app.timer, ..App::new(app.status_since) };
             }
         }
         let reported = app.live.as_ref().map(|known| &known.reported);
