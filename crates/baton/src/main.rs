@@ -17,6 +17,7 @@ mod objects;
 mod print;
 mod repositories;
 mod shutdown;
+mod simulate;
 mod terminal;
 mod up;
 
@@ -40,9 +41,8 @@ struct Cli {
 /// What is logged where nobody asks for something else.
 const USUAL_LOG: &str = "warn";
 
-const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = "Example:
   baton up                                         a fleet of simulated clusters on this machine
-  baton app sync web                               make a cluster be as git says
 
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
@@ -56,6 +56,8 @@ enum Command {
     Controller(Box<controller::Arguments>),
     /// ApplicationSets: generate, plan, lint, get, explain, pause, resume, retry and more.
     Appset(appset::Arguments),
+    /// Roll an ApplicationSet out in a made-up world with faults, and tell its course.
+    Simulate(simulate::Arguments),
     /// Applications: list, get, sync, wait, roll back, approve, delete and more.
     App(app::Arguments),
     /// Tell the health of an object in a file.
@@ -89,6 +91,8 @@ fn main() -> ExitCode {
         Command::Appset(_) | Command::App(_) if cli.log == USUAL_LOG => {
             (Some(format!("{USUAL_LOG},kube_client::client=off")), false)
         }
+        // A world is full of faults, which is what its course tells.
+        Command::Simulate(_) if cli.log == USUAL_LOG => (Some("off".to_owned()), false),
         _ => (None, false),
     };
     log(&filter.unwrap_or(cli.log), json);
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
         Command::Controller(arguments) => run(controller::run(*arguments)),
         Command::Appset(arguments) => run(appset::run(arguments)),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::App(arguments) => run(app::run(arguments)),
         Command::Health(arguments) => health::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
@@ -122,7 +127,7 @@ fn log(filter: &str, json: bool) {
     if json { log.json().init() } else { log.init() }
 }
 
-fn run(work: impl Future<Output = Result<(), failure::Failure>>) -> Result<(), failure::Failure> {
+fn run<T>(work: impl Future<Output = Result<T, failure::Failure>>) -> Result<T, failure::Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -13,7 +13,7 @@ use kube::{Api, api::PostParams};
 use process::{Outcome, Running, baton, client, run};
 use serde_json::Value;
 
-const COMMANDS: [&str; 3] = ["up", "apiserver", "crds"];
+const COMMANDS: [&str; 4] = ["up", "apiserver", "simulate", "crds"];
 const DEFINITIONS: [&str; 3] =
     ["applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"];
 /// Rows of a small terminal, which an error must fit on.

@@ -101,7 +101,7 @@ pub(crate) enum Action {
     },
     /// A member cannot be reached for a while.
     MemberAway {
-        member: &'static str,
+        member: String,
         time: Duration,
     },
     /// A repository cannot be read for a while.
@@ -170,6 +170,30 @@ impl Action {
     /// The word for it.
     pub(crate) fn word(&self) -> String {
         format!("{self:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+    }
+
+    /// In words, by what branches are called.
+    pub(crate) fn told(&self, branch: impl Fn(usize) -> String) -> String {
+        match self {
+            Action::Push { branch: number, noticed } => {
+                let seen = match noticed.len() {
+                    0 => "nobody looks at once".to_owned(),
+                    1 => "one Application looks at once".to_owned(),
+                    some => format!("{some} Applications look at once"),
+                };
+                format!("a commit to {}; {seen}", branch(*number))
+            }
+            Action::MemberAway { member, time } => {
+                format!("{member} cannot be reached for {} s", time.as_secs())
+            }
+            Action::GitAway { branch: number, time } => {
+                format!("{} cannot be read for {} s", branch(*number), time.as_secs())
+            }
+            Action::Head(Edit::Delete) => "the head of the rollout is deleted".to_owned(),
+            Action::Head(Edit::Reset) => "the head of the rollout is emptied".to_owned(),
+            Action::Head(Edit::Garble) => "the head of the rollout is made unreadable".to_owned(),
+            other => format!("{other:?}"),
+        }
     }
 
     /// The fault it is, where it is one.

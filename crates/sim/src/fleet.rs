@@ -37,6 +37,8 @@ pub(crate) struct Fleet {
     pub(crate) spread: bool,
     pub(crate) steps: Vec<Step>,
     pub(crate) deletion: Deletion,
+    /// The set of somebody else, in the place of one that is made of all this.
+    pub(crate) given: Option<Value>,
 }
 
 /// One Application.
@@ -107,6 +109,11 @@ impl Fleet {
         for (name, value) in asked {
             annotations.extend(value.map(|value| (name.to_owned(), value.into())));
         }
+        if let Some(given) = &self.given {
+            let mut object = given.clone();
+            annotations.into_iter().for_each(|(name, value)| object["metadata"]["annotations"][name] = value);
+            return object;
+        }
         if !annotations.is_empty() {
             metadata["annotations"] = annotations.into();
         }
@@ -132,7 +139,7 @@ impl Fleet {
         let beside = json!({
             "repoURL": BRANCHES[2].url, "targetRevision": BRANCHES[2].name, "path": format!("{EXTRA}/{{{{name}}}}"),
         });
-        let both = [self.source(BRANCHES[0].url, BRANCHES[0].name), beside];
+        let both = [self.source(&BRANCHES[0].url, &BRANCHES[0].name), beside];
         json!([
             {"list": {
                 "elements": list(&|home| home != Home::Both),
@@ -169,7 +176,7 @@ impl Fleet {
             },
         });
         if !self.spread {
-            template["spec"]["source"] = self.source(BRANCHES[0].url, BRANCHES[0].name);
+            template["spec"]["source"] = self.source(&BRANCHES[0].url, &BRANCHES[0].name);
         }
         template
     }
@@ -206,7 +213,7 @@ impl Element {
         let mut object =
             json!({"name": name, "tier": format!("t{}", self.tier), "server": server(&self.member)});
         if let Home::Branch(branch) = self.home {
-            (object["repo"], object["branch"]) = (BRANCHES[branch].url.into(), BRANCHES[branch].name.into());
+            (object["repo"], object["branch"]) = (json!(BRANCHES[branch].url), json!(BRANCHES[branch].name));
         }
         object
     }
@@ -228,6 +235,13 @@ pub(crate) fn files(contents: &BTreeMap<String, Content>) -> Files {
     own.chain(contents.iter().map(beside)).collect()
 }
 
+/// A name as YAML reads it for a text: `123` and `true` are others to it.
+fn plain(name: &str) -> String {
+    let is_word = name.starts_with(|first: char| first.is_ascii_lowercase());
+    let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    if is_word && !reserved.contains(&name) { name.to_owned() } else { format!("\"{name}\"") }
+}
+
 impl Content {
     /// What a member shows once it has this content of a variant.
     pub(crate) fn shown(&self, variant: &str) -> String {
@@ -235,13 +249,12 @@ impl Content {
     }
 
     fn beside(&self, name: &str) -> String {
-        let shown = self.shown(EXTRA);
-        format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}-{EXTRA}}}\ndata: {{shown: {shown}}}\n"
-        )
+        let (name, shown) = (plain(&format!("{name}-{EXTRA}")), self.shown(EXTRA));
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{shown: {shown}}}\n")
     }
 
     fn manifests(&self, name: &str, variant: &str) -> String {
+        let (name, guarded) = (plain(name), plain(&format!("{name}-guarded")));
         let shown = self.shown(variant);
         let wish = match self.mood {
             Mood::Good => "{}",
@@ -258,7 +271,7 @@ impl Content {
         );
         if self.guarded {
             text.push_str(&format!(
-                "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}-guarded\n  annotations: \
+                "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {guarded}\n  annotations: \
                  {{argocd.argoproj.io/sync-options: \"Prune=confirm\"}}\ndata: {{kept: \"yes\"}}\n"
             ));
         }

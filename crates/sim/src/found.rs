@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::action::{Action, Edit};
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::repository::BRANCHES;
 use crate::run;
-use crate::scenario::{Process, Scenario};
+use crate::scenario::{AFTER, BEFORE, Process, Scenario};
 use crate::wire::{Blow, Doom, Moment, Weather};
 
 /// A fleet of which each is in a tier; one of each step may be under way.
@@ -31,6 +32,7 @@ fn fleet(tiers: &[usize]) -> Fleet {
         spread: false,
         steps: (0..=last).map(|tier| Step { tier, max_update: Some(json!(1)) }).collect(),
         deletion: Deletion::AllAtOnce,
+        given: None,
     }
 }
 
@@ -51,13 +53,17 @@ fn violations(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Vec<
 fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenario {
     Scenario {
         seed: 1,
-        members: vec!["north"],
+        members: vec!["north".to_owned()],
+        branches: BRANCHES.to_vec(),
         commits: vec![commits(&fleet, moods)],
         fleet,
         actions: actions.into_iter().map(|(wait, action)| (Duration::from_millis(wait), action)).collect(),
         weather: Weather::default(),
         dooms: BTreeMap::new(),
         second: None,
+        before: BEFORE,
+        after: AFTER,
+        waits: Duration::ZERO,
     }
 }
 

@@ -1,14 +1,16 @@
 //! The real controllers in a made-up world: virtual time, faults, and a judge of the history.
 //!
 //! Everything that happens in a world is drawn from its seed, so that a seed that fails can be run again. See
-//! [`run::seed`].
+//! [`run::seed`], and [`given::Given`] for a world around somebody's own set.
 
 mod action;
 pub mod checker;
+pub mod course;
 pub mod dice;
 mod fleet;
 #[cfg(test)]
 mod found;
+pub mod given;
 mod journal;
 mod people;
 mod repository;

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Edit, Operation};
 use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
-use crate::repository::BRANCHES;
 use crate::world::{CONTROL, World};
 
 /// Who writes for people.
@@ -29,7 +28,7 @@ pub(crate) struct People<'w> {
     world: &'w World,
     pub(crate) fleet: Fleet,
     /// By branch, the commit that was pushed last.
-    pushed: [usize; BRANCHES.len()],
+    pushed: Vec<usize>,
     /// Every push: when, to which branch, which commit.
     pub(crate) pushes: Vec<(Timestamp, usize, usize)>,
     deleted: bool,
@@ -42,8 +41,9 @@ pub(crate) struct People<'w> {
 
 impl<'w> People<'w> {
     pub(crate) fn new(world: &'w World, fleet: Fleet) -> People<'w> {
-        let pushes = (0..BRANCHES.len()).map(|branch| (Timestamp::MIN, branch, 0)).collect();
-        let pushed = [0; BRANCHES.len()];
+        let branches = world.repositories.branches().len();
+        let pushes = (0..branches).map(|branch| (Timestamp::MIN, branch, 0)).collect();
+        let pushed = vec![0; branches];
         People {
             world,
             fleet,
@@ -84,7 +84,7 @@ impl<'w> People<'w> {
                 None => return false,
             },
             Action::Join { app, tier } => {
-                let member = self.world.members.keys().next().copied().unwrap_or_default().to_owned();
+                let member = self.world.members.keys().next().cloned().unwrap_or_default();
                 let element = Element { tier: *tier, member, home: Home::Branch(0) };
                 self.fleet.elements.insert(app.clone(), element);
             }
@@ -132,21 +132,21 @@ impl<'w> People<'w> {
             Action::Approve => return self.approve().await,
             Action::DeleteSet { cascade } => return self.delete_set(cascade).await,
             Action::MemberAway { member, time } => {
-                let (air, member, time) = (self.world.air.clone(), *member, *time);
-                air.set_away(member, true);
+                let (air, member, time) = (self.world.air.clone(), member.clone(), *time);
+                air.set_away(&member, true);
                 tokio::spawn(async move {
                     tokio::time::sleep(time).await;
-                    air.set_away(member, false);
+                    air.set_away(&member, false);
                 });
                 return true;
             }
             Action::GitAway { branch, time } => {
-                let (repositories, url, time) =
-                    (self.world.repositories.clone(), BRANCHES[*branch].url, *time);
-                let went = repositories.set_away(url, true);
+                let (repositories, time) = (self.world.repositories.clone(), *time);
+                let url = repositories.branches()[*branch].url.clone();
+                let went = repositories.set_away(&url, true);
                 tokio::spawn(async move {
                     tokio::time::sleep(time).await;
-                    repositories.set_away(url, false);
+                    repositories.set_away(&url, false);
                 });
                 return went;
             }

@@ -1,5 +1,6 @@
 //! The git repositories of a world: every commit is made ahead, and a push moves a branch.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,20 +9,26 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A branch that Applications follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Branch {
     /// URL of its repository.
-    pub(crate) url: &'static str,
+    pub(crate) url: Cow<'static, str>,
     /// Its name there.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
 }
 
-/// Every branch there is. The first is the one that most follow.
-pub(crate) const BRANCHES: [Branch; 3] = [
-    Branch { url: "https://git.example.com/fleet.git", name: "main" },
-    Branch { url: "https://git.example.com/fleet.git", name: "release" },
-    Branch { url: "https://git.example.com/extra.git", name: "main" },
+/// Every branch there is in a world that is drawn. The first is the one that most follow.
+pub(crate) static BRANCHES: [Branch; 3] = [
+    Branch::known("https://git.example.com/fleet.git", "main"),
+    Branch::known("https://git.example.com/fleet.git", "release"),
+    Branch::known("https://git.example.com/extra.git", "main"),
 ];
+
+impl Branch {
+    const fn known(url: &'static str, name: &'static str) -> Branch {
+        Branch { url: Cow::Borrowed(url), name: Cow::Borrowed(name) }
+    }
+}
 
 /// One commit: every file with its text.
 pub(crate) type Files = Vec<(String, String)>;
@@ -29,18 +36,19 @@ pub(crate) type Files = Vec<(String, String)>;
 /// All repositories, on disk.
 pub(crate) struct Repositories {
     directory: TempDir,
+    branches: Vec<Branch>,
     /// By branch, in order.
     commits: Vec<Vec<String>>,
 }
 
 impl Repositories {
     /// Repositories in which the first of each branch's commits was pushed.
-    pub(crate) fn new(branches: &[Vec<Files>]) -> std::io::Result<Repositories> {
+    pub(crate) fn new(branches: &[Branch], made: &[Vec<Files>]) -> std::io::Result<Repositories> {
         let directory = tempfile::tempdir()?;
         let mut commits = Vec::new();
-        let mut repositories = Repositories { directory, commits: Vec::new() };
-        for (branch, made) in BRANCHES.iter().zip(branches) {
-            let root = repositories.path(branch.url);
+        let mut repositories = Repositories { directory, branches: branches.to_vec(), commits: Vec::new() };
+        for (branch, made) in branches.iter().zip(made) {
+            let root = repositories.path(&branch.url);
             if !root.exists() {
                 for sub in ["objects/pack", "refs/heads", "refs/tags"] {
                     std::fs::create_dir_all(root.join(sub))?;
@@ -49,7 +57,7 @@ impl Repositories {
                 let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
                 std::fs::write(root.join("config"), config)?;
             }
-            commits.push(import(&root, branch.name, made)?);
+            commits.push(import(&root, &branch.name, made)?);
         }
         repositories.commits = commits;
         for branch in 0..repositories.commits.len() {
@@ -61,6 +69,11 @@ impl Repositories {
     /// Where all of them are.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Every branch.
+    pub(crate) fn branches(&self) -> &[Branch] {
+        &self.branches
     }
 
     /// Where the repository of a URL is.
@@ -80,12 +93,12 @@ impl Repositories {
 
     /// Moves a branch to a commit.
     pub(crate) fn push(&self, branch: usize, commit: usize) -> std::io::Result<()> {
-        let Branch { url, name } = BRANCHES[branch];
+        let Branch { url, name } = &self.branches[branch];
         let mut root = self.path(url);
         if !root.exists() {
             root = away(&root);
         }
-        let reference = root.join("refs/heads").join(name);
+        let reference = root.join("refs/heads").join(&**name);
         let next = reference.with_extension("lock");
         std::fs::write(&next, format!("{}\n", self.commits[branch][commit]))?;
         std::fs::rename(next, reference)
@@ -157,8 +170,8 @@ mod tests {
     fn commits_are_made_ahead_and_pushed_one_by_one() {
         let file = |text: &str| vec![("app/file.yaml".to_owned(), text.to_owned())];
         let made = [vec![file("one"), file("two")], vec![file("other")]];
-        let repositories = Repositories::new(&made).expect("repositories");
-        let root = repositories.path(BRANCHES[0].url);
+        let repositories = Repositories::new(&BRANCHES, &made).expect("repositories");
+        let root = repositories.path(&BRANCHES[0].url);
         let shown = |branch: &str| {
             let output = Command::new("git")
                 .args(["show", &format!("{branch}:app/file.yaml")])
@@ -168,11 +181,11 @@ mod tests {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         assert_eq!((shown("main"), shown("release")), ("one".to_owned(), "other".to_owned()));
-        assert!(repositories.set_away(BRANCHES[0].url, true) && !root.exists());
+        assert!(repositories.set_away(&BRANCHES[0].url, true) && !root.exists());
         repositories.push(0, 1).expect("a push");
-        assert!(repositories.set_away(BRANCHES[0].url, false));
+        assert!(repositories.set_away(&BRANCHES[0].url, false));
         assert_eq!((shown("main"), shown("release")), ("two".to_owned(), "other".to_owned()));
-        let again = Repositories::new(&made).expect("repositories");
+        let again = Repositories::new(&BRANCHES, &made).expect("repositories");
         assert_eq!(again.commits(0), repositories.commits(0), "ids depend on nothing but the content");
     }
 }

@@ -5,14 +5,15 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::checker::{self, Case, Entry, Git, Shown, Violation};
+use crate::course::{self, About, Line, Witness};
 use crate::fleet::{EXTRA, Mood, SET, VARIANTS, server};
 use crate::people::People;
-use crate::repository::BRANCHES;
 use crate::scenario::Scenario;
-use crate::world::World;
+use crate::world::{World, epoch};
 use crate::{tally, timeline};
 
 /// How late a controller may know of a change: the latest watch, the longest crash, and the time to start anew.
@@ -39,8 +40,23 @@ pub struct Report {
     pub counts: BTreeMap<String, u64>,
     /// What happened, for people to read; empty where nobody asked.
     pub timeline: Vec<String>,
+    /// The course of the rollout, for people to read; empty where nobody asked.
+    pub course: Vec<Line>,
+    /// What the set says in the end that it waits for.
+    pub waiting: Vec<String>,
     /// Tells this run of the seed from one that went otherwise.
     pub fingerprint: u64,
+}
+
+/// What is told apart from the world itself.
+#[derive(Clone, Copy, Default)]
+struct Telling<'t> {
+    /// Whether the timeline is asked for also where all went well.
+    story: bool,
+    /// What the set gives, where the judge cannot read that itself.
+    wanted: Option<&'t BTreeMap<String, Value>>,
+    /// What branches are called.
+    titles: &'t [String],
 }
 
 /// Runs the world of a seed. `story` asks for the timeline also of a world in which all went well.
@@ -53,34 +69,47 @@ pub fn seed(seed: u64, story: bool) -> Report {
 
 /// Runs the world of a scenario.
 pub(crate) fn world(scenario: Scenario, story: bool) -> Report {
+    of(scenario, Telling { story, ..Telling::default() })
+}
+
+/// Runs the world of somebody's own set, which gives these Applications and follows branches with these titles.
+pub(crate) fn given(scenario: Scenario, wanted: &BTreeMap<String, Value>, titles: &[String]) -> Report {
+    of(scenario, Telling { story: true, wanted: Some(wanted), titles })
+}
+
+fn of(scenario: Scenario, telling: Telling<'_>) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
-    let report = runtime.block_on(run(scenario, story));
+    let report = runtime.block_on(run(scenario, telling));
     runtime.shutdown_background();
     report
 }
 
-async fn run(scenario: Scenario, story: bool) -> Report {
+async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let world = World::new(&scenario).await;
     let mut people = People::new(&world, scenario.fleet.clone());
     let mut notes = Vec::new();
     people.apply().await;
-    notes.push((world.control.now(), "the set is applied".to_owned()));
+    notes.push((world.control.now(), About::People, "the set is applied".to_owned()));
     // Most worlds begin with a fleet that was rolled out before.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    rest(&world, Duration::from_secs(20), Duration::from_secs(300)).await;
+    rest(&world, Duration::from_secs(20), scenario.before).await;
     for (wait, action) in &scenario.actions {
         tokio::time::sleep(*wait).await;
-        notes.push((world.control.now(), format!("{action:?}")));
+        let title = |branch: usize| title(&world, telling.titles, branch);
+        let about = if action.fault().is_some() { About::Fault } else { About::People };
+        notes.push((world.control.now(), about, action.told(title)));
         people.act(action).await;
     }
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    notes.push((world.control.now(), "faults stop".to_owned()));
+    tokio::time::sleep(scenario.after).await;
+    if !scenario.after.is_zero() {
+        notes.push((world.control.now(), About::Fault, "faults stop".to_owned()));
+    }
     world.air.calm();
-    let rested = to_rest(&world, &mut people).await;
+    let rested = to_rest(&world, &mut people, &scenario).await;
     let since = world.control.now();
     if rested {
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(QUIET + scenario.waits).await;
     }
     let noisy = match rested {
         true => checker::is_quiet(world.journal.last_write(), since),
@@ -91,8 +120,9 @@ async fn run(scenario: Scenario, story: bool) -> Report {
     let case = Case {
         entries: &entries,
         git: &git,
-        members: scenario.members.iter().map(|name| (server(name), (*name).to_owned())).collect(),
+        members: scenario.members.iter().map(|name| (server(name), name.clone())).collect(),
         set: SET,
+        wanted: telling.wanted,
         by_people: &people.removed,
         slack: slack(&scenario),
         ended: rested,
@@ -101,12 +131,46 @@ async fn run(scenario: Scenario, story: bool) -> Report {
     violations.extend(noisy);
     let ended = world.ended.lock().clone().into_iter();
     violations.extend(ended.map(|text| Violation { invariant: "I0", at: since, text }));
-    let timeline = match story || !violations.is_empty() {
-        true => timeline::tell(&entries, &notes),
-        false => Vec::new(),
-    };
-    let counts = counts(&people, &world, &entries);
-    Report { seed: scenario.seed, violations, counts, timeline, fingerprint: fingerprint(&entries) }
+    let told = telling.story || !violations.is_empty();
+    let timeline = if told { timeline::tell(&entries, &notes) } else { Vec::new() };
+    let course = if told { course(&world, &entries, &notes, telling.titles) } else { Vec::new() };
+    let waiting = World::objects(&world.control, "applicationsets.argoproj.io").remove(SET);
+    let waiting = waiting.iter().flat_map(course::waits);
+    let waiting = waiting.map(|(reason, objects)| course::told_in_short(&reason, &objects)).collect();
+    let (counts, fingerprint) = (counts(&people, &world, &entries), fingerprint(&entries));
+    Report { seed: scenario.seed, violations, counts, timeline, course, waiting, fingerprint }
+}
+
+fn course(
+    world: &World,
+    entries: &[Entry],
+    notes: &[(Timestamp, About, String)],
+    titles: &[String],
+) -> Vec<Line> {
+    let mut commits = BTreeMap::new();
+    let branches = world.repositories.branches().len();
+    for branch in 0..branches {
+        for (number, commit) in world.repositories.commits(branch).iter().enumerate() {
+            let of =
+                if branches > 1 { format!(" of {}", title(world, titles, branch)) } else { String::new() };
+            commits.insert(commit.clone(), format!("commit {number}{of}"));
+        }
+    }
+    let (struck, began) = (world.air.struck(), epoch());
+    let witness = Witness { entries, notes, struck: &struck, commits: &commits, set: SET, began };
+    let mut lines = course::tell(&witness);
+    // Where git is differs each time, and errors speak of it.
+    let directory = world.repositories.directory().display().to_string();
+    lines.iter_mut().for_each(|line| line.text = line.text.replace(&directory, ""));
+    lines
+}
+
+/// What a branch is called.
+fn title(world: &World, titles: &[String], branch: usize) -> String {
+    titles.get(branch).cloned().unwrap_or_else(|| {
+        let branch = &world.repositories.branches()[branch];
+        format!("{} {}", branch.url, branch.name)
+    })
 }
 
 fn slack(scenario: &Scenario) -> SignedDuration {
@@ -132,9 +196,9 @@ async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
 }
 
 /// Waits for rest; people do what waits for them meanwhile.
-async fn to_rest(world: &World, people: &mut People<'_>) -> bool {
+async fn to_rest(world: &World, people: &mut People<'_>, scenario: &Scenario) -> bool {
     for round in 0..20 {
-        if !rest(world, REST, PATIENCE).await {
+        if !rest(world, REST + scenario.waits, PATIENCE + scenario.before).await {
             return false;
         }
         let revision = world.control.store().revision();
@@ -167,9 +231,9 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
         }
     }
     for (at, branch, commit) in &people.pushes {
-        let to = BRANCHES[*branch];
+        let to = &world.repositories.branches()[*branch];
         let Some(commit) = world.repositories.commits(*branch).get(*commit) else { continue };
-        git.pushes.push((*at, (to.url.to_owned(), to.name.to_owned()), commit.clone()));
+        git.pushes.push((*at, (to.url.to_string(), to.name.to_string()), commit.clone()));
     }
     git
 }
@@ -186,6 +250,13 @@ fn counts(people: &People<'_>, world: &World, entries: &[Entry]) -> BTreeMap<Str
 fn fingerprint(entries: &[Entry]) -> u64 {
     let line = |entry: &Entry| format!("{} {} {} {}", entry.at, entry.cluster, entry.resource, entry.name);
     entries.iter().fold(0, |sum: u64, entry| sum.rotate_left(5) ^ crate::dice::hash(&line(entry)))
+}
+
+impl Report {
+    /// How long after the beginning of its world something happened.
+    pub fn since(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(epoch())).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Report {

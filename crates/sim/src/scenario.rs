@@ -8,17 +8,22 @@ use serde_json::{Value, json};
 use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
-use crate::repository::BRANCHES;
+use crate::repository::{BRANCHES, Branch};
 use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 
 /// Names of the member clusters.
 const MEMBERS: [&str; 3] = ["north", "south", "west"];
+/// How long the first rollout of a fleet this small may take.
+pub(crate) const BEFORE: Duration = Duration::from_secs(300);
+/// How long its faults go on in the end.
+pub(crate) const AFTER: Duration = Duration::from_secs(30);
 
 /// A world's fate.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
-    pub(crate) members: Vec<&'static str>,
+    pub(crate) members: Vec<String>,
+    pub(crate) branches: Vec<Branch>,
     pub(crate) fleet: Fleet,
     /// What each commit of each branch holds for each Application there will ever be.
     pub(crate) commits: Vec<Vec<BTreeMap<String, Content>>>,
@@ -30,6 +35,12 @@ pub(crate) struct Scenario {
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
     /// When a second controller of sets begins, and how long it stays.
     pub(crate) second: Option<(Duration, Duration)>,
+    /// How long the first rollout may take before anything happens.
+    pub(crate) before: Duration,
+    /// How long faults go on after the last of what happens.
+    pub(crate) after: Duration,
+    /// How long nothing need be written though a step waits.
+    pub(crate) waits: Duration,
 }
 
 /// A controller.
@@ -76,7 +87,20 @@ impl Scenario {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
         });
-        Scenario { seed, members, fleet, commits, actions, weather, dooms, second }
+        Scenario {
+            seed,
+            members: members.into_iter().map(str::to_owned).collect(),
+            branches: BRANCHES.to_vec(),
+            fleet,
+            commits,
+            actions,
+            weather,
+            dooms,
+            second,
+            before: BEFORE,
+            after: AFTER,
+            waits: Duration::ZERO,
+        }
     }
 }
 
@@ -140,6 +164,7 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
         spread,
         steps: steps(dice, tiers),
         deletion: deletion(dice, tiers),
+        given: None,
     }
 }
 
@@ -283,7 +308,7 @@ impl Draft {
     /// Members and git may go away, and the head may be lost, before any of the actions.
     fn spoil(&mut self, featured: Fault) {
         let time = Duration::from_secs(self.dice.between(5, 40));
-        let member = *self.dice.pick(&self.members);
+        let member = (*self.dice.pick(&self.members)).to_owned();
         let branch = if self.fleet.spread { count(self.dice.below(BRANCHES.len() as u64)) } else { 0 };
         let all = [
             (Action::MemberAway { member, time }, 8),

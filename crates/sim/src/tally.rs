@@ -106,17 +106,17 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
 
 /// A head as it was stored.
 #[derive(Default)]
-struct Head {
-    seq: u64,
-    open: u64,
-    finished: bool,
-    aborted: bool,
+pub(crate) struct Head {
+    pub(crate) seq: u64,
+    pub(crate) open: u64,
+    pub(crate) finished: bool,
+    pub(crate) aborted: bool,
     /// By Application: number and letters of the last intended write.
     rows: BTreeMap<String, (u64, Vec<char>)>,
 }
 
 impl Head {
-    fn read(object: &Value) -> Option<Head> {
+    pub(crate) fn read(object: &Value) -> Option<Head> {
         let data = object["data"].as_object()?;
         let run: Value = serde_json::from_str(data.get("run")?.as_str()?).ok()?;
         let texts =
@@ -132,6 +132,14 @@ impl Head {
             finished: !run["finished"].is_null(),
             aborted: run["aborted"].as_bool().unwrap_or(false),
             rows: texts.flat_map(str::lines).filter_map(row).collect(),
+        })
+    }
+
+    /// How Applications came to be done, by their ids.
+    pub(crate) fn done(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.rows.iter().filter_map(|(id, (_, letters))| {
+            let (_, how) = DONE.iter().find(|(known, _)| letters.get(2) == Some(known))?;
+            Some((id.as_str(), *how))
         })
     }
 

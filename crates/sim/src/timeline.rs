@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::checker::{Change, Entry};
+use crate::course::About;
 
 /// One line for everything worth one, in order.
-pub(crate) fn tell(entries: &[Entry], notes: &[(Timestamp, String)]) -> Vec<String> {
+pub(crate) fn tell(entries: &[Entry], notes: &[(Timestamp, About, String)]) -> Vec<String> {
     let mut lines: Vec<(Timestamp, String)> =
-        notes.iter().map(|(at, note)| (*at, format!("--- {note}"))).collect();
+        notes.iter().map(|(at, _, note)| (*at, format!("--- {note}"))).collect();
     let mut last = std::collections::BTreeMap::new();
     for entry in entries {
         let words = words(entry);

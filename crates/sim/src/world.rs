@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::journal::Journal;
-use crate::repository::{BRANCHES, Repositories};
+use crate::repository::Repositories;
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
 use crate::wire::{Air, Blow, Doom, Fault, Life, Wire};
@@ -38,7 +38,7 @@ const INCLUSIONS: &str = r#"
 /// A world that runs.
 pub(crate) struct World {
     pub(crate) control: Cluster,
-    pub(crate) members: BTreeMap<&'static str, Cluster>,
+    pub(crate) members: BTreeMap<String, Cluster>,
     pub(crate) repositories: Arc<Repositories>,
     pub(crate) journal: Journal,
     pub(crate) air: Arc<Air>,
@@ -52,7 +52,7 @@ pub(crate) struct World {
 struct Parts {
     seed: u64,
     control: Cluster,
-    members: BTreeMap<&'static str, Cluster>,
+    members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
     air: Arc<Air>,
     clock: Clock,
@@ -77,14 +77,15 @@ impl World {
     pub(crate) async fn new(scenario: &Scenario) -> World {
         let branch = |commits: &Vec<_>| commits.iter().map(files).collect();
         let branches: Vec<_> = scenario.commits.iter().map(branch).collect();
-        let repositories = Repositories::new(&branches).expect("a temporary directory, and git in PATH");
+        let repositories =
+            Repositories::new(&scenario.branches, &branches).expect("a temporary directory, and git in PATH");
         let repositories = Arc::new(repositories);
         let control = control(scenario).await;
         let mut members = BTreeMap::new();
         for (number, name) in scenario.members.iter().enumerate() {
-            members.insert(*name, member(scenario.seed + 1 + number as u64).await);
+            members.insert(name.clone(), member(scenario.seed + 1 + number as u64).await);
         }
-        let clusters = members.iter().map(|(name, cluster)| (Arc::from(*name), cluster.clone()));
+        let clusters = members.iter().map(|(name, cluster)| (Arc::from(name.as_str()), cluster.clone()));
         let journal = Journal::of(clusters.chain([(CONTROL.into(), control.clone())]).collect());
         let sequencer = Sequencer::default();
         let air =
@@ -124,7 +125,7 @@ impl World {
     }
 }
 
-fn epoch() -> jiff::Timestamp {
+pub(crate) fn epoch() -> jiff::Timestamp {
     EPOCH.parse().expect("a date that is written here")
 }
 
@@ -237,9 +238,8 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
         ..ApplicationSettings::new(NAMESPACE)
     };
     let manifests = Manifests::new(parts.sources(), baton_manifests::Settings::default());
-    let wire = |(name, cluster): (&&'static str, &Cluster)| {
-        (server(name), Wire::new(cluster, name, &life, &parts.air))
-    };
+    let wire =
+        |(name, cluster): (&String, &Cluster)| (server(name), Wire::new(cluster, name, &life, &parts.air));
     let connect = Arc::new(InProcess(parts.members.iter().map(wire).collect()));
     match ApplicationController::new(client, settings, manifests, connect) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
@@ -249,7 +249,11 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
 
 impl Parts {
     fn sources(&self) -> baton_source::Repositories {
-        let local = BRANCHES.iter().map(|branch| (branch.url.to_owned(), self.repositories.path(branch.url)));
+        let repositories = &self.repositories;
+        let local = repositories
+            .branches()
+            .iter()
+            .map(|branch| (branch.url.to_string(), repositories.path(&branch.url)));
         baton_source::Repositories::new(baton_source::Settings {
             local: local.collect(),
             cache_dir: self.repositories.cache(),

@@ -11,7 +11,7 @@ mod lint;
 mod live;
 pub(crate) mod manifests;
 mod objects;
-mod offline;
+pub(crate) mod offline;
 mod owned;
 mod plan;
 mod plan_rows;

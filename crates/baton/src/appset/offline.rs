@@ -79,7 +79,7 @@ impl Offline {
 }
 
 /// Kinds of generators that read something, also those inside matrix and merge.
-fn kinds(entries: &Value) -> Vec<&str> {
+pub(crate) fn kinds(entries: &Value) -> Vec<&str> {
     let mut all = Vec::new();
     for (kind, body) in entries.as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
         match kind.as_str() {

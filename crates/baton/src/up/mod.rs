@@ -1,7 +1,7 @@
 //! `baton up`: a whole fleet on one machine.
 
 mod demo;
-mod fleet;
+pub(crate) mod fleet;
 mod objects;
 mod page;
 

@@ -89,6 +89,7 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         git: fleet.git(),
         members: [(fleet::SERVER.to_owned(), recorder::MEMBER.to_owned())].into(),
         set: fleet::SET,
+        wanted: None,
         by_people: &[],
         slack: SLACK,
         ended: false,

@@ -92,6 +92,9 @@ pub struct Case<'h> {
     pub members: BTreeMap<String, String>,
     /// Name of the set.
     pub set: &'h str,
+    /// By name, the Applications that the set asks for at all times, where its generators are not lists that the judge
+    /// can read itself.
+    pub wanted: Option<&'h BTreeMap<String, Value>>,
     /// What people deleted themselves: when, where, and the object's name.
     pub by_people: &'h [(Timestamp, String, String)],
     /// How late a controller may know of a change, or carry out what it decided on.

@@ -79,7 +79,7 @@ impl<'h> Sets<'h> {
                 }
                 last.until = entry.at;
             }
-            versions.push(Wanted::read(write.place, &entry.object, terminating));
+            versions.push(Wanted::read(case, write.place, &entry.object, terminating));
         }
         Sets { versions, gone }
     }
@@ -100,7 +100,7 @@ fn is_paused(set: &Value) -> bool {
 }
 
 impl<'h> Wanted<'h> {
-    fn read(place: usize, set: &'h Value, terminating: bool) -> Wanted<'h> {
+    fn read(case: &Case<'h>, place: usize, set: &'h Value, terminating: bool) -> Wanted<'h> {
         let strategy = &set["spec"]["strategy"];
         let rolling = text(strategy, "/type") == "RollingSync";
         let steps = |pointer: &str| -> Vec<Step<'h>> {
@@ -122,7 +122,7 @@ impl<'h> Wanted<'h> {
             set,
             steps: rollout,
             deletion,
-            apps: apps(set),
+            apps: case.wanted.map_or_else(|| listed(set), known),
             terminating,
             paused: is_paused(set),
             skipped: super::annotation(set, "baton.dev/skip"),
@@ -189,9 +189,20 @@ impl Step<'_> {
     }
 }
 
+/// Applications that are known beforehand.
+fn known(apps: &BTreeMap<String, Value>) -> BTreeMap<String, App> {
+    apps.iter().map(|(name, app)| (name.clone(), App::read(app))).collect()
+}
+
+impl App {
+    fn read(app: &Value) -> App {
+        App { labels: labels(app), spec: app["spec"].clone() }
+    }
+}
+
 /// The Applications a set's lists ask for, by substitution of `{{name}}` and the like in the list's own template over
 /// that of the set.
-fn apps(set: &Value) -> BTreeMap<String, App> {
+fn listed(set: &Value) -> BTreeMap<String, App> {
     let mut apps = BTreeMap::new();
     for generator in set["spec"]["generators"].as_array().into_iter().flatten() {
         let mut template = set["spec"]["template"].clone();
@@ -203,8 +214,7 @@ fn apps(set: &Value) -> BTreeMap<String, App> {
                 filled = filled.replace(&format!("{{{{{key}}}}}"), value.as_str().unwrap_or_default());
             }
             let filled: Value = serde_json::from_str(&filled).unwrap_or(Value::Null);
-            let app = App { labels: labels(&filled), spec: filled["spec"].clone() };
-            apps.insert(text(&filled, "/metadata/name").to_owned(), app);
+            apps.insert(text(&filled, "/metadata/name").to_owned(), App::read(&filled));
         }
     }
     apps

@@ -51,7 +51,8 @@ pub(crate) struct Air {
     calm: AtomicBool,
     /// Places nothing can be heard of.
     away: Mutex<BTreeSet<String>>,
-    tally: Mutex<BTreeMap<Fault, u64>>,
+    /// What struck, and when.
+    struck: Mutex<Vec<(Duration, Fault)>>,
 }
 
 /// A wire of one life to one cluster.
@@ -75,7 +76,7 @@ impl Air {
             weather,
             calm: AtomicBool::new(false),
             away: Mutex::default(),
-            tally: Mutex::default(),
+            struck: Mutex::default(),
         })
     }
 
@@ -102,12 +103,19 @@ impl Air {
     }
 
     pub(crate) fn count(&self, fault: Fault) {
-        *self.tally.lock().entry(fault).or_default() += 1;
+        self.struck.lock().push((Instant::now().duration_since(self.begun), fault));
+    }
+
+    /// What struck in order, each with the time since the world began.
+    pub(crate) fn struck(&self) -> Vec<(Duration, Fault)> {
+        self.struck.lock().clone()
     }
 
     /// How often each fault happened.
     pub(crate) fn tally(&self) -> BTreeMap<Fault, u64> {
-        self.tally.lock().clone()
+        let mut tally = BTreeMap::new();
+        self.struck.lock().iter().for_each(|(_, fault)| *tally.entry(*fault).or_default() += 1);
+        tally
     }
 }
 

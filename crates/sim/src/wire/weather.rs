@@ -1,6 +1,6 @@
 //! Which faults there are, and how often each befalls the requests of a world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::dice::Dice;
@@ -74,6 +74,29 @@ impl Fault {
         Fault::HeadWiped,
         Fault::HeadGarbled,
     ];
+
+    /// As it is named on a command line: `crash-before`.
+    pub(crate) fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// Whether it strikes all the time where it strikes at all.
+    pub(crate) fn is_frequent(self) -> bool {
+        matches!(self, Fault::Late | Fault::WatchCut | Fault::TooOld)
+    }
+
+    /// Whether it is something that happens to a world at a moment, and not to a request.
+    pub(crate) fn is_event(self) -> bool {
+        let heads = [Fault::HeadDeleted, Fault::HeadWiped, Fault::HeadGarbled];
+        heads.contains(&self) || matches!(self, Fault::MemberAway | Fault::GitAway)
+    }
 
     /// In a few words.
     pub(crate) fn words(self) -> &'static str {
@@ -152,6 +175,22 @@ impl Weather {
             false => 0,
         };
         Weather { lag, rates, cut, too_old }
+    }
+
+    /// Weather with these faults and no others.
+    pub(crate) fn of(faults: &BTreeSet<Fault>) -> Weather {
+        let has = |fault: Fault| faults.contains(&fault);
+        let rates = |faults: &[Fault], rate: u64| {
+            faults.iter().copied().filter(|fault| has(*fault)).map(|fault| (fault, rate)).collect::<Vec<_>>()
+        };
+        let cuts = has(Fault::WatchCut) || has(Fault::TooOld);
+        Weather {
+            lag: if has(Fault::Late) { Duration::from_secs(5) } else { Duration::ZERO },
+            rates: rates(&QUICK, 30).into_iter().chain(rates(&SILENT, 15)).collect(),
+            // What is too old was cut before.
+            cut: cuts.then_some(Duration::from_secs(30)),
+            too_old: if has(Fault::TooOld) { 50 } else { 0 },
+        }
     }
 
     /// Whether controllers wait for answers that never come.

@@ -232,6 +232,7 @@ impl Story {
             git: &self.git,
             members: BTreeMap::from([(SERVER.to_owned(), "east".to_owned())]),
             set: "fleet",
+            wanted: None,
             by_people: &self.by_people,
             slack: SignedDuration::from_secs(45),
             ended: self.ended,

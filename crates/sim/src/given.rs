@@ -1,0 +1,684 @@
+//! A world around somebody's own ApplicationSet: its Applications, steps and policies as they are, and everything that
+//! they deploy from and to made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Edit};
+use crate::dice::Dice;
+use crate::fleet::{Content, Deletion, EXTRA, Element, Fleet, Home, Mood, NAMESPACE, SET, TARGET_NAMESPACE};
+use crate::fleet::{VARIANTS, server};
+use crate::repository::Branch;
+use crate::run::{self, Report};
+use crate::scenario::{Process, Scenario};
+use crate::wire::{Blow, Doom, Fault, Moment, Weather};
+use crate::world::CONTROL;
+
+/// How many Applications a world has room for.
+const MOST_APPLICATIONS: usize = 200;
+/// How many commits one run of a world may see.
+const MOST_COMMITS: usize = 50;
+/// Longest name of an Application: it becomes a label.
+const LONGEST_NAME: usize = 63;
+/// Longest time that a step waits; virtual time is quick, but not for nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// A set and its Applications as a world knows them.
+#[derive(Debug, Clone)]
+pub struct Given {
+    object: Value,
+    apps: BTreeMap<String, Value>,
+    elements: BTreeMap<String, Element>,
+    members: Vec<String>,
+    branches: Vec<Branch>,
+    /// What each branch is in truth.
+    titles: Vec<String>,
+    automated: bool,
+    notes: Vec<String>,
+}
+
+/// What is to happen to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// How many commits come to every branch that is followed.
+    pub commits: usize,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Applications whose workloads do not become ready from the first of these commits on.
+    pub failing: BTreeSet<String>,
+}
+
+/// Kinds of faults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults(BTreeSet<Fault>);
+
+/// Why a set cannot be simulated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit(String);
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+// === impl Faults ===
+
+impl Faults {
+    /// Every kind.
+    pub fn all() -> Faults {
+        Faults(Fault::ALL.into())
+    }
+
+    /// Reads `none`, `all`, or names with commas between them. The first word of a name stands for all that begin with
+    /// it.
+    ///
+    /// # Errors
+    /// If there is no such kind: the word, and every name there is.
+    pub fn read(text: &str) -> Result<Faults, String> {
+        let mut faults = BTreeSet::new();
+        for word in text.split(',').map(str::trim) {
+            let named = |fault: &Fault| {
+                let name = fault.name();
+                name == word || name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
+            };
+            match word {
+                "none" => {}
+                "all" => faults.extend(Fault::ALL),
+                _ => {
+                    let before = faults.len();
+                    let meant: Vec<Fault> = Fault::ALL.into_iter().filter(named).collect();
+                    faults.extend(&meant);
+                    if faults.len() == before && meant.is_empty() {
+                        let names: Vec<String> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+                        return Err(format!("no fault is named {word:?}: none, all, {}", names.join(", ")));
+                    }
+                }
+            }
+        }
+        Ok(Faults(faults))
+    }
+
+    /// Every name with what it means.
+    pub fn known() -> Vec<(String, &'static str)> {
+        Fault::ALL.iter().map(|fault| (fault.name(), fault.words())).collect()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.0.contains(&fault)
+    }
+}
+
+// === impl Given ===
+
+impl Given {
+    /// A world for a set and the Applications it gives.
+    ///
+    /// # Errors
+    /// If something of it has no place in a world.
+    pub fn new(set: &Value, applications: &[Value]) -> Result<Given, Unfit> {
+        if applications.is_empty() {
+            return Err(Unfit("the set gives no Application: there is nothing to roll out".to_owned()));
+        }
+        if applications.len() > MOST_APPLICATIONS {
+            let number = applications.len();
+            return Err(Unfit(format!("{number} Applications: a world has room for {MOST_APPLICATIONS}")));
+        }
+        let mut maker = Maker::default();
+        let mut given = Given {
+            object: Value::Null,
+            apps: BTreeMap::new(),
+            elements: BTreeMap::new(),
+            members: Vec::new(),
+            branches: Vec::new(),
+            titles: Vec::new(),
+            automated: false,
+            notes: Vec::new(),
+        };
+        for application in applications {
+            let name = text(application, "/metadata/name");
+            if name.is_empty() || name.len() > LONGEST_NAME {
+                let why = format!("the name of an Application has 1 to {LONGEST_NAME} characters here");
+                return Err(Unfit(format!("{name:?}: {why}")));
+            }
+            let (app, element) = maker.application(name, application)?;
+            given.automated |= !app["spec"]["syncPolicy"]["automated"].is_null();
+            given.elements.insert(name.to_owned(), element);
+            if given.apps.insert(name.to_owned(), app).is_some() {
+                return Err(Unfit(format!("several Applications are named {name:?}")));
+            }
+        }
+        given.object = object(set, &given.apps, &mut maker)?;
+        if !is_rolling(set) && !given.automated {
+            maker.note("nothing is synced: there is no RollingSync, and no automatic sync".to_owned());
+        }
+        (given.members, given.branches) = (maker.members, maker.branches);
+        (given.titles, given.notes) = (maker.titles, maker.notes);
+        Ok(given)
+    }
+
+    /// What was made up, and what was left out.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Names of its Applications.
+    pub fn applications(&self) -> impl Iterator<Item = &str> {
+        self.apps.keys().map(String::as_str)
+    }
+
+    /// Runs the world of a seed.
+    ///
+    /// # Errors
+    /// If the plan asks for too much, or for an Application that is not there.
+    ///
+    /// # Panics
+    /// If the machine gives no threads, no temporary directory or no git.
+    pub fn simulate(&self, plan: &Plan, seed: u64) -> Result<Report, Unfit> {
+        if plan.commits > MOST_COMMITS {
+            return Err(Unfit(format!("{} commits: {MOST_COMMITS} at most", plan.commits)));
+        }
+        if let Some(name) = plan.failing.iter().find(|name| !self.apps.contains_key(*name)) {
+            return Err(Unfit(format!("the set gives no Application {name:?}")));
+        }
+        Ok(run::given(self.scenario(plan, seed), &self.apps, &self.titles))
+    }
+
+    fn scenario(&self, plan: &Plan, seed: u64) -> Scenario {
+        let apps = u32::try_from(self.apps.len()).unwrap_or(u32::MAX);
+        let mut dice = Dice::new(seed, "blows");
+        let dooms = [Process::Sets, Process::Applications]
+            .map(|process| (process, blows(&mut dice, process, &plan.faults)))
+            .into_iter()
+            .collect();
+        let second = plan
+            .faults
+            .has(Fault::SecondLeader)
+            .then(|| (Duration::from_secs(dice.between(5, 60)), Duration::from_secs(dice.between(60, 300))));
+        let mut moods = Dice::new(seed, "commits");
+        let commits = (0..self.branches.len()).map(|branch| self.commits(&mut moods, branch, plan)).collect();
+        Scenario {
+            seed,
+            members: self.members.clone(),
+            branches: self.branches.clone(),
+            fleet: self.fleet(),
+            commits,
+            actions: self.actions(&mut Dice::new(seed, "actions"), plan),
+            weather: Weather::of(&plan.faults.0),
+            dooms,
+            second,
+            before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
+            after: if plan.faults.is_empty() { Duration::ZERO } else { Duration::from_secs(120) },
+            waits: self.waits(),
+        }
+    }
+
+    /// The longest time in which nothing need be written though a step waits.
+    fn waits(&self) -> Duration {
+        let steps = self.object.pointer("/spec/strategy/rollingSync/steps").and_then(Value::as_array);
+        let waits = |step: &Value| !step["waitDuration"].is_null() || !step["progressDeadline"].is_null();
+        if steps.into_iter().flatten().any(waits) { LONGEST_WAIT } else { Duration::ZERO }
+    }
+
+    fn fleet(&self) -> Fleet {
+        Fleet {
+            elements: self.elements.clone(),
+            variant: 0,
+            option: false,
+            finalizer: false,
+            automated: self.automated,
+            paused: false,
+            abort: None,
+            retry: None,
+            skips: BTreeMap::new(),
+            spread: false,
+            steps: Vec::new(),
+            deletion: Deletion::AllAtOnce,
+            given: Some(self.object.clone()),
+        }
+    }
+
+    fn commits(&self, dice: &mut Dice, branch: usize, plan: &Plan) -> Vec<BTreeMap<String, Content>> {
+        let mut content = |number: usize, name: &String| {
+            let mood = match number > 0 && plan.failing.contains(name) {
+                true => Mood::Failing,
+                false if dice.chance(30) => Mood::Slow,
+                false => Mood::Good,
+            };
+            (name.clone(), Content { version: format!("b{branch}c{number}"), mood, guarded: false })
+        };
+        let mut commit = |number| self.apps.keys().map(|name| content(number, name)).collect();
+        (0..=plan.commits).map(&mut commit).collect()
+    }
+
+    fn actions(&self, dice: &mut Dice, plan: &Plan) -> Vec<(Duration, Action)> {
+        let mut actions = Vec::new();
+        for number in 0..plan.commits {
+            // The next comes in the middle of the rollout, or when it is over.
+            let wait = match (number, dice.chance(50)) {
+                (0, _) => 1,
+                (_, true) => dice.between(5, 40),
+                (_, false) => dice.between(200, 400),
+            };
+            let mut wait = Duration::from_secs(wait);
+            for branch in 0..self.branches.len() {
+                let part = *dice.pick(&[0, 20, 50, 100]);
+                let noticed = self.apps.keys().filter(|_| dice.chance(part)).cloned().collect();
+                actions.push((wait, Action::Push { branch, noticed }));
+                wait = Duration::ZERO;
+            }
+        }
+        for action in self.mishaps(dice) {
+            if action.fault().is_some_and(|fault| plan.faults.has(fault)) {
+                let place = usize::try_from(dice.below(actions.len() as u64)).unwrap_or(0) + 1;
+                let wait = Duration::from_millis(dice.between(500, 20_000));
+                actions.insert(place.min(actions.len()), (wait, action));
+            }
+        }
+        actions
+    }
+
+    fn mishaps(&self, dice: &mut Dice) -> [Action; 5] {
+        let time = Duration::from_secs(dice.between(5, 40));
+        let member = dice.pick(&self.members).clone();
+        let branch = usize::try_from(dice.below(self.branches.len() as u64)).unwrap_or(0);
+        [
+            Action::MemberAway { member, time },
+            Action::GitAway { branch, time },
+            Action::Head(Edit::Delete),
+            Action::Head(Edit::Reset),
+            Action::Head(Edit::Garble),
+        ]
+    }
+}
+
+/// The blows to one controller: one of each kind, a life each.
+fn blows(dice: &mut Dice, process: Process, faults: &Faults) -> Vec<(Doom, Duration)> {
+    let mut dooms = Vec::new();
+    if process == Process::Sets && faults.has(Fault::FrozenLeader) {
+        let blow = Blow::Freeze(Duration::from_millis(dice.between(500, 20_000)));
+        let moment = Moment::Recorded(dice.between(1, 5));
+        dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(0, 60_000))));
+    }
+    for (fault, blow) in [(Fault::CrashBefore, Blow::Before), (Fault::CrashAfter, Blow::After)] {
+        if faults.has(fault) {
+            let moment = Moment::Write(dice.between(1, 20));
+            dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(100, 20_000))));
+        }
+    }
+    dooms
+}
+
+fn is_rolling(set: &Value) -> bool {
+    text(set, "/spec/strategy/type") == "RollingSync"
+}
+
+/// The set with its Applications as a list, so that it needs nothing but itself.
+fn object(set: &Value, apps: &BTreeMap<String, Value>, maker: &mut Maker) -> Result<Value, Unfit> {
+    let generators = set["spec"]["generators"].as_array().into_iter().flatten();
+    if generators.into_iter().any(|generator| !generator["deploymentStrategy"].is_null()) {
+        return Err(Unfit("phases (deploymentStrategy) are not simulated yet".to_owned()));
+    }
+    let mut strategy = set["spec"]["strategy"].clone();
+    if is_rolling(set) {
+        steps(&mut strategy, maker)?;
+    }
+    let element = |(name, app): (&String, &Value)| json!({"name": name, "patch": app.to_string()});
+    let elements: Vec<Value> = apps.iter().map(element).collect();
+    let annotations = set["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+    let ours = |name: &String| name.starts_with("baton.dev/");
+    let annotations: Map<String, Value> = annotations.into_iter().filter(|(name, _)| ours(name)).collect();
+    let mut spec = json!({
+        "goTemplate": true,
+        "generators": [{"list": {"elements": elements}}],
+        "template": {"metadata": {"name": "{{ .name }}"}, "spec": {"project": "default", "destination": {}}},
+        "templatePatch": "{{ .patch }}",
+    });
+    for kept in ["syncPolicy", "ignoreApplicationDifferences", "preservedFields"] {
+        if !set["spec"][kept].is_null() {
+            spec[kept] = set["spec"][kept].clone();
+        }
+    }
+    if !strategy.is_null() {
+        spec["strategy"] = strategy;
+    }
+    Ok(json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": SET, "namespace": NAMESPACE, "annotations": annotations},
+        "spec": spec,
+    }))
+}
+
+fn steps(strategy: &mut Value, maker: &mut Maker) -> Result<(), Unfit> {
+    let steps = strategy.pointer_mut("/rollingSync/steps").and_then(Value::as_array_mut);
+    let Some(steps) = steps.filter(|steps| !steps.is_empty()) else {
+        return Err(Unfit("a RollingSync without steps rolls nothing out".to_owned()));
+    };
+    for (number, step) in steps.iter_mut().enumerate() {
+        let number = number + 1;
+        let expressions = step["matchExpressions"].as_array().into_iter().flatten();
+        let operators: Vec<&str> = expressions.map(|expression| text(expression, "/operator")).collect();
+        if let Some(other) = operators.iter().find(|operator| !matches!(**operator, "In" | "NotIn")) {
+            let why = format!("{other:?} is no operator of steps, which are In and NotIn");
+            return Err(Unfit(format!("step {number}: {why}")));
+        }
+        if !step["maxFailures"].is_null() {
+            return Err(Unfit(format!("step {number}: maxFailures is not simulated yet")));
+        }
+        for field in ["waitDuration", "progressDeadline"] {
+            let Some(written) = step[field].as_str() else { continue };
+            let read: Option<baton_grammar::duration::Duration> = written.parse().ok();
+            if read.and_then(|wait| wait.to_std()).is_some_and(|wait| wait > LONGEST_WAIT) {
+                maker.note(format!("{field} {written} of step {number} is cut to 5m"));
+                step[field] = "5m".into();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes up what a world needs.
+#[derive(Default)]
+struct Maker {
+    members: Vec<String>,
+    destinations: BTreeMap<(String, String), usize>,
+    branches: Vec<Branch>,
+    titles: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Maker {
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The Application as it is in the world.
+    fn application(&mut self, name: &str, application: &Value) -> Result<(Value, Element), Unfit> {
+        let mut spec = application["spec"].clone();
+        if !spec["sourceHydrator"].is_null() {
+            return Err(Unfit(format!("{name}: sourceHydrator is not simulated")));
+        }
+        let (sources, home) = self.sources(name, &spec)?;
+        let member = self.member(&spec["destination"]);
+        let Some(fields) = spec.as_object_mut() else { return Err(Unfit(format!("{name} has no spec"))) };
+        fields.remove("source");
+        fields.remove("sources");
+        fields.extend(sources);
+        fields.insert("project".to_owned(), "default".into());
+        let destination = json!({"server": server(&member), "namespace": TARGET_NAMESPACE});
+        fields.insert("destination".to_owned(), destination);
+        let mut metadata = json!({"name": name});
+        for kept in ["labels", "annotations", "finalizers"] {
+            if !application["metadata"][kept].is_null() {
+                metadata[kept] = application["metadata"][kept].clone();
+            }
+        }
+        let app = json!({"metadata": metadata, "spec": spec});
+        Ok((app, Element { tier: 0, member, home }))
+    }
+
+    fn sources(&mut self, name: &str, spec: &Value) -> Result<(Map<String, Value>, Home), Unfit> {
+        let several = spec["sources"].as_array().filter(|all| !all.is_empty()).cloned();
+        let is_several = several.is_some();
+        let mut all = several.unwrap_or_else(|| vec![spec["source"].clone()]);
+        if all.len() > 2 {
+            self.note(format!("{name}: only the first two of its {} sources are simulated", all.len()));
+            all.truncate(2);
+        }
+        let mut made = Vec::new();
+        let mut first = 0;
+        for (number, source) in all.iter().enumerate() {
+            if text(source, "/repoURL").is_empty() {
+                return Err(Unfit(format!("{name} has a source without a repoURL")));
+            }
+            let branch = self.branch(source);
+            if number == 0 {
+                first = branch;
+            }
+            let directory = if number == 0 { VARIANTS[0] } else { EXTRA };
+            let Branch { url, name: target } = &self.branches[branch];
+            made.push(
+                json!({"repoURL": url, "targetRevision": target, "path": format!("{directory}/{name}")}),
+            );
+        }
+        let mut fields = Map::new();
+        match is_several {
+            true => fields.insert("sources".to_owned(), made.into()),
+            false => fields.insert("source".to_owned(), made.into_iter().next().unwrap_or_default()),
+        };
+        Ok((fields, Home::Branch(first)))
+    }
+
+    /// The branch that stands for what a source follows.
+    fn branch(&mut self, source: &Value) -> usize {
+        let url = text(source, "/repoURL");
+        let target = match text(source, "/targetRevision") {
+            "" => "HEAD",
+            target => target,
+        };
+        let what = match text(source, "/chart") {
+            "" => format!("{url} {target}"),
+            chart => format!("{url} {chart} {target}"),
+        };
+        if let Some(known) = self.titles.iter().position(|title| *title == what) {
+            return known;
+        }
+        let repository = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let number = self.branches.len();
+        let url =
+            format!("https://git.example.com/{number}-{}.git", word(repository.trim_end_matches(".git")));
+        self.branches.push(Branch { url: url.into(), name: "main".into() });
+        self.titles.push(what);
+        number
+    }
+
+    /// The member that stands for a destination.
+    fn member(&mut self, destination: &Value) -> String {
+        let (name, url) = (text(destination, "/name"), text(destination, "/server"));
+        let known = self.destinations.get(&(name.to_owned(), url.to_owned()));
+        if let Some(known) = known {
+            return self.members[*known].clone();
+        }
+        let host = url.split("://").last().unwrap_or_default();
+        let plain = match (name, host) {
+            ("", "" | "kubernetes.default.svc") => "in-cluster".to_owned(),
+            ("", host) => word(host.trim_end_matches(".example.com")),
+            (name, _) => word(name),
+        };
+        let plain = if plain == CONTROL { format!("{plain}-cluster") } else { plain };
+        let number = self.members.len();
+        let taken = self.members.contains(&plain);
+        let member = if taken { format!("{plain}-{number}") } else { plain };
+        self.destinations.insert((name.to_owned(), url.to_owned()), number);
+        self.members.push(member.clone());
+        member
+    }
+}
+
+/// A text as part of a host's name.
+fn word(text: &str) -> String {
+    let letter =
+        |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+    let word: String = text.chars().take(50).map(letter).collect();
+    let word = word.trim_matches('-');
+    if word.is_empty() { "x".to_owned() } else { word.to_owned() }
+}
+
+fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set() -> Value {
+        let step =
+            |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
+        json!({
+            "metadata": {"name": "web"},
+            "spec": {"strategy": {"type": "RollingSync", "rollingSync": {"steps": [step("dev"), step("prod")]}}},
+        })
+    }
+
+    fn application(name: &str, env: &str) -> Value {
+        json!({
+            "metadata": {"name": name, "labels": {"env": env}},
+            "spec": {
+                "project": "shop",
+                "source": {
+                    "repoURL": "https://charts.example.com", "chart": "web", "targetRevision": "1.*",
+                    "helm": {"valueFiles": ["prod.yaml"]},
+                },
+                "destination": {"name": env, "namespace": "shop"},
+                "syncPolicy": {"automated": {"prune": true}, "syncOptions": ["CreateNamespace=true"]},
+            },
+        })
+    }
+
+    fn given() -> Given {
+        let all = [("123", "dev"), ("web-b", "dev"), ("web-c", "prod")];
+        Given::new(&set(), &all.map(|(name, env)| application(name, env))).expect("a world")
+    }
+
+    fn plan(faults: &str, commits: usize) -> Plan {
+        Plan { commits, faults: Faults::read(faults).expect("faults"), failing: BTreeSet::new() }
+    }
+
+    /// When something was told first.
+    fn place(report: &Report, text: &str) -> usize {
+        let place = report.course.iter().position(|line| line.text == text);
+        place.unwrap_or_else(|| panic!("nobody tells that {text}: {:#?}", report.course))
+    }
+
+    #[test]
+    fn a_commit_goes_through_the_steps_of_a_set_that_is_given() {
+        let report = given().simulate(&plan("none", 1), 1).expect("a report");
+        assert_eq!(report.violations, [], "{report}");
+        assert_eq!(report.waiting, [""; 0]);
+        let late = place(&report, "web-c is to be synced to commit 1");
+        for early in ["123", "web-b"] {
+            assert!(place(&report, &format!("{early} is to be synced to commit 1")) < late);
+            let done = report.course.iter().rposition(|line| line.text == format!("{early} is done"));
+            assert!(done.is_some_and(|done| done < late), "{:#?}", report.course);
+        }
+        assert!(report.course.iter().all(|line| line.about != crate::course::About::Fault));
+    }
+
+    #[test]
+    fn whoever_fails_keeps_later_steps_shut_and_is_named() {
+        let failing = BTreeSet::from(["web-b".to_owned()]);
+        let report = given().simulate(&Plan { failing, ..plan("none", 1) }, 1).expect("a report");
+        assert_eq!(report.violations, [], "{report}");
+        assert!(report.course.iter().all(|line| line.text != "web-c is to be synced to commit 1"));
+        assert!(report.waiting.iter().any(|wait| wait.contains("web-b")), "{:?}", report.waiting);
+    }
+
+    #[test]
+    fn every_fault_that_is_chosen_strikes_and_no_other() {
+        for fault in Fault::ALL {
+            let struck = (1..=8).any(|seed| {
+                let report = given().simulate(&plan(&fault.name(), 2), seed).expect("a report");
+                assert_eq!(report.violations, [], "{report}");
+                let words = format!("fault: {}", fault.words());
+                let others =
+                    report.counts.keys().filter(|what| what.starts_with("fault: ") && **what != words);
+                let beside = others.filter(|_| fault != Fault::TooOld).count();
+                assert_eq!(beside, 0, "{fault:?}: {:?}", report.counts);
+                report.counts.contains_key(&words)
+            });
+            assert!(struck, "{fault:?} was chosen and never struck");
+        }
+    }
+
+    #[test]
+    fn a_seed_repeats_its_course() {
+        let courses = [5, 5, 6].map(|seed| given().simulate(&plan("all", 2), seed).expect("a report").course);
+        assert_eq!(courses[0], courses[1]);
+        assert_ne!(courses[0], courses[2]);
+    }
+
+    #[test]
+    fn faults_are_named_by_one_word_or_whole() {
+        let names = |text: &str| Faults::read(text).map(|faults| faults.0);
+        assert_eq!(names("none"), Ok(BTreeSet::new()));
+        assert_eq!(names("crash"), Ok(BTreeSet::from([Fault::CrashBefore, Fault::CrashAfter])));
+        assert_eq!(names("late, git-away"), Ok(BTreeSet::from([Fault::Late, Fault::GitAway])));
+        assert_eq!(names("all"), Ok(Fault::ALL.into()));
+        for wrong in ["", "crashes", "crash,,late", "git-", "All"] {
+            let error = names(wrong).expect_err(wrong);
+            assert!(error.contains("no fault is named") && error.contains("crash-before"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_place_in_a_world_is_refused_in_words() {
+        let changed = |change: &dyn Fn(&mut Value, &mut Value)| {
+            let (mut set, mut app) = (set(), application("web", "dev"));
+            change(&mut set, &mut app);
+            Given::new(&set, &[app]).map(drop).map_err(|error| error.to_string())
+        };
+        type Change = fn(&mut Value, &mut Value);
+        let cases: [(Change, &str); 8] = [
+            (|set, _| set["spec"]["strategy"]["rollingSync"] = Value::Null, "without steps"),
+            (
+                |set, _| {
+                    set["spec"]["strategy"]["rollingSync"]["steps"][1]["matchExpressions"][0]["operator"] =
+                        "Exists".into();
+                },
+                "step 2: \"Exists\" is no operator",
+            ),
+            (
+                |set, _| set["spec"]["strategy"]["rollingSync"]["steps"][0]["maxFailures"] = 1.into(),
+                "step 1: maxFailures",
+            ),
+            (|set, _| set["spec"]["generators"] = json!([{"deploymentStrategy": {}}]), "phases"),
+            (|_, app| app["metadata"]["name"] = "x".repeat(64).into(), "1 to 63 characters"),
+            (|_, app| app["spec"]["source"]["repoURL"] = "".into(), "without a repoURL"),
+            (|_, app| app["spec"]["sourceHydrator"] = json!({}), "sourceHydrator"),
+            (|_, app| *app = json!({"metadata": {"name": "x"}}), "without a repoURL"),
+        ];
+        for (change, words) in cases {
+            let error = changed(&change).expect_err(words);
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(Given::new(&set(), &[]).is_err());
+        let twice = [application("web", "dev"), application("web", "dev")];
+        assert!(Given::new(&set(), &twice).is_err());
+        let many: Vec<Value> = (0..=200).map(|number| application(&format!("web-{number}"), "dev")).collect();
+        assert!(Given::new(&set(), &many).is_err());
+        assert!(given().simulate(&plan("none", 51), 1).is_err());
+        let failing = BTreeSet::from(["nobody".to_owned()]);
+        assert!(given().simulate(&Plan { failing, ..plan("none", 1) }, 1).is_err());
+    }
+
+    #[test]
+    fn destinations_and_branches_have_stand_ins_of_their_own() {
+        let mut maker = Maker::default();
+        let destinations = [
+            json!({"server": "https://kubernetes.default.svc"}),
+            json!({"name": "Prod EU"}),
+            json!({"server": "https://prod-eu.example.com"}),
+            json!({"name": "control"}),
+            json!({"name": "Prod EU"}),
+        ];
+        let members = destinations.map(|destination| maker.member(&destination));
+        assert_eq!(members, ["in-cluster", "prod-eu", "prod-eu-2", "control-cluster", "prod-eu"]);
+        let source = |target: &str| json!({"repoURL": "https://x/a/b.git", "targetRevision": target});
+        let branches = ["", "HEAD", "v1"].map(|target| maker.branch(&source(target)));
+        assert_eq!(branches, [0, 0, 1]);
+        assert_ne!(maker.branches[0].url, maker.branches[1].url);
+    }
+}
