@@ -26,6 +26,8 @@ const SILENCE: SignedDuration = SignedDuration::from_secs(75);
 const REST: Duration = Duration::from_secs(100);
 /// How long a world may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How many writes it may take.
+const WRITES: u64 = 5000;
 /// How long it then must stay so.
 const QUIET: Duration = Duration::from_secs(5 * 60);
 
@@ -185,7 +187,8 @@ async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let (still, begun) =
         (SignedDuration::try_from(still).unwrap_or(SignedDuration::MAX), world.control.now());
-    while Instant::now() < deadline {
+    let most = world.control.store().revision() + WRITES;
+    while Instant::now() < deadline && world.control.store().revision() < most {
         let last = world.journal.last_write().map_or(begun, |(at, _)| at.max(begun));
         if world.control.now().duration_since(last) >= still {
             return true;

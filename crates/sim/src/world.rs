@@ -1,7 +1,7 @@
 //! A control plane, member clusters, a repository and both controllers, in virtual time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use baton_apiserver::store;
@@ -220,7 +220,10 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
         progressive_syncs: true,
         ..Settings::new(NAMESPACE)
     };
-    let Ok(hosts) = Hosts::new(baton_scm::Settings::default()) else { return "no hosts".to_owned() };
+    // No set of a world asks a host, and to make what asks them costs more than most of what a world does.
+    static HOSTS: LazyLock<Option<Hosts>> =
+        LazyLock::new(|| Hosts::new(baton_scm::Settings::default()).ok());
+    let Some(hosts) = HOSTS.clone() else { return "no hosts".to_owned() };
     let generating =
         baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
     let generators = Generators::new(parts.sources(), hosts, generating);

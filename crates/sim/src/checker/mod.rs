@@ -11,6 +11,7 @@ mod deletion;
 mod done;
 mod held;
 mod history;
+mod openings;
 mod order;
 mod progress;
 mod sources;
@@ -125,7 +126,9 @@ pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     let history = history::History::new(case.entries);
     let sets = wanted::Sets::read(case, &history);
     let starts = starts::starts(case.entries);
-    let mut found = order::violations(case, &history, &sets, &starts);
+    let runs = order::Runs::read(case, &history, &starts);
+    let mut found = order::violations(case, &history, &sets, &starts, &runs);
+    found.extend(openings::violations(case, &history, &sets, &runs));
     found.extend(budget::violations(case, &history, &sets, &starts));
     found.extend(deletion::violations(case, &history, &sets));
     found.extend(approval::violations(case, &history));

@@ -17,9 +17,9 @@ pub(super) fn violations<'h>(
     history: &History<'h>,
     sets: &Sets<'h>,
     starts: &[Start<'h>],
+    runs: &Runs<'h>,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
-    let runs = Runs::read(case, history, starts);
     for (number, start) in starts.iter().enumerate() {
         let name = &start.entry.name;
         let mut blame = |text: String| {
@@ -53,7 +53,7 @@ pub(super) fn violations<'h>(
         let mut judged: Vec<Vec<String>> = sets
             .in_force(start.place, start.entry.at - case.slack)
             .filter(|wanted| is_of(wanted, start))
-            .map(|wanted| judge(case, history, &runs, wanted, (start, stamp), &starts[..number]))
+            .map(|wanted| judge(case, history, runs, wanted, (start, stamp), &starts[..number]))
             .collect();
         judged.sort_by_key(Vec::len);
         match judged.into_iter().next() {
@@ -164,13 +164,13 @@ pub(super) fn is_healing(history: &History<'_>, start: &Start<'_>) -> bool {
 type Revisions<'h> = BTreeMap<(&'h str, &'h str), &'h str>;
 
 /// When each run began, and at which revision.
-struct Runs<'h> {
+pub(super) struct Runs<'h> {
     began: BTreeMap<(&'h str, u64), Timestamp>,
     revisions: BTreeMap<(&'h str, u64), Revisions<'h>>,
 }
 
 impl<'h> Runs<'h> {
-    fn read(case: &Case<'h>, history: &History<'h>, starts: &[Start<'h>]) -> Runs<'h> {
+    pub(super) fn read(case: &Case<'h>, history: &History<'h>, starts: &[Start<'h>]) -> Runs<'h> {
         let mut runs = Runs { began: BTreeMap::new(), revisions: BTreeMap::new() };
         for start in starts.iter().filter(|start| !is_healing(history, start)) {
             let Some(stamp) = start.stamp else { continue };
@@ -194,7 +194,13 @@ impl<'h> Runs<'h> {
         runs
     }
 
-    fn began(&self, stamp: Stamp<'h>) -> Option<Timestamp> {
+    /// A stamp of a run; one of no set where nothing was stamped in it.
+    pub(super) fn stamp(&self, set: &str, run: u64) -> Stamp<'h> {
+        let set = self.began.keys().find(|key| **key == (set, run)).map_or("", |key| key.0);
+        Stamp { set, run, n: 0 }
+    }
+
+    pub(super) fn began(&self, stamp: Stamp<'h>) -> Option<Timestamp> {
         self.began.get(&(stamp.set, stamp.run)).copied()
     }
 
@@ -205,7 +211,7 @@ impl<'h> Runs<'h> {
 
     /// What an Application of a run may be at: what others were started at, and on branches on which none was what the
     /// branch pointed to meanwhile.
-    fn accepted(
+    pub(super) fn accepted(
         &self,
         case: &Case<'h>,
         (stamp, spec): (Stamp<'h>, &Value),

@@ -1,0 +1,100 @@
+//! I1 too: a step opens when one consistent list showed every Application of all steps before it done and well.
+//!
+//! The head records the version of that list. It is believed in nothing: what the API held at that version is looked up.
+
+use serde_json::Value;
+
+use super::done::why_not;
+use super::history::History;
+use super::order::Runs;
+use super::starts::Stamp;
+use super::wanted::{APPS, Sets, Wanted};
+use super::{Case, Entry, Violation, text};
+
+pub(super) fn violations<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    sets: &Sets<'h>,
+    runs: &Runs<'h>,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for opening in openings(case, history, runs) {
+        let listed = place_of(case.entries, opening.version);
+        let mut judged: Vec<Option<String>> = sets
+            .in_force(opening.place, opening.entry.at - case.slack)
+            .map(|wanted| judge(case, history, runs, wanted, &opening, listed))
+            .collect();
+        judged.sort_by_key(Option::is_some);
+        if let Some(Some(why)) = judged.into_iter().next() {
+            let (step, run, version) = (opening.step + 1, opening.stamp.run, opening.version);
+            let text = format!("step {step} of run {run} was opened by the list at version {version}: {why}");
+            found.push(Violation { invariant: "I1", at: opening.entry.at, text });
+        }
+    }
+    found
+}
+
+/// A head that opens a step.
+struct Opening<'h> {
+    place: usize,
+    entry: &'h Entry,
+    stamp: Stamp<'h>,
+    /// Counted from 0.
+    step: usize,
+    version: u64,
+}
+
+/// Every opening of a step, in order.
+fn openings<'h>(case: &Case<'h>, history: &History<'h>, runs: &Runs<'h>) -> Vec<Opening<'h>> {
+    let name = format!("{}.baton-rollout", case.set);
+    let mut found: Vec<Opening<'h>> = Vec::new();
+    let mut before = (0, 0);
+    for write in history.writes("control", "configmaps", &name, usize::MAX) {
+        let Ok(run) = serde_json::from_str::<Value>(text(&write.entry.object, "/data/run")) else { continue };
+        let (Some(seq), Some(open)) = (run["seq"].as_u64(), run["open"].as_u64()) else { continue };
+        let stamp = runs.stamp(text(&run, "/set"), seq);
+        let from = if before.0 == seq { before.1 } else { 0 };
+        for step in from..open {
+            let step = usize::try_from(step).unwrap_or(usize::MAX);
+            let version = run["openings"][step]["version"].as_u64().unwrap_or(0);
+            found.push(Opening { place: write.place, entry: write.entry, stamp, step, version });
+        }
+        before = (seq, open);
+    }
+    found
+}
+
+/// Where in the history the control plane came to a version.
+fn place_of(entries: &[Entry], version: u64) -> usize {
+    let is_later = |entry: &Entry| {
+        &*entry.cluster == "control"
+            && text(&entry.object, "/metadata/resourceVersion").parse::<u64>().is_ok_and(|own| own > version)
+    };
+    entries.iter().position(is_later).unwrap_or(entries.len())
+}
+
+/// What keeps a step from being open by one version of the set.
+fn judge<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    runs: &Runs<'h>,
+    wanted: &Wanted<'h>,
+    opening: &Opening<'h>,
+    listed: usize,
+) -> Option<String> {
+    let from = runs.began(opening.stamp).unwrap_or(opening.entry.at) - case.slack;
+    let mut earlier = (0..opening.step).flat_map(|step| wanted.members(step));
+    earlier.find_map(|name| {
+        if wanted.skips(history, name, opening.place) {
+            return None;
+        }
+        let spec = &wanted.apps[name].spec;
+        let accepted = runs.accepted(case, (opening.stamp, spec), (from, opening.entry.at));
+        let state = history.state("control", APPS, name, listed);
+        let why = match state {
+            Some(state) => why_not(&state.entry.object, spec, &accepted)?,
+            None => "it is not there".to_owned(),
+        };
+        Some(format!("{name} was not done in it: {why}"))
+    })
+}
