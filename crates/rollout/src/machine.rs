@@ -462,7 +462,11 @@ impl Machine {
             let may_open = self.may_open(wanted, &change, now);
             match list {
                 Some(version) if may_open => self.open(wanted, version, &mut change, now),
-                None if may_open && !holds(Rule::ConsistentList) => self.open(wanted, 0, &mut change, now),
+                None if may_open && !holds(Rule::ConsistentList) => {
+                    let versions =
+                        self.apps.values().filter_map(|app| app.live.as_ref()).map(|live| live.version);
+                    self.open(wanted, versions.max().unwrap_or_default(), &mut change, now);
+                }
                 None if may_open && change == Change::default() => {
                     return Decision { list: true, ..Decision::default() };
                 }

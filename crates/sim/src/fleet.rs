@@ -272,7 +272,7 @@ impl Content {
         if self.guarded {
             text.push_str(&format!(
                 "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {guarded}\n  annotations: \
-                 {{argocd.argoproj.io/sync-options: \"Prune=confirm\"}}\ndata: {{kept: \"yes\"}}\n"
+                 {{argocd.argoproj.io/sync-options: \"Prune=confirm,Delete=confirm\"}}\ndata: {{kept: \"yes\"}}\n"
             ));
         }
         text

@@ -60,6 +60,7 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         actions: actions.into_iter().map(|(wait, action)| (Duration::from_millis(wait), action)).collect(),
         weather: Weather::default(),
         dooms: BTreeMap::new(),
+        skew: BTreeMap::new(),
         second: None,
         before: BEFORE,
         after: AFTER,

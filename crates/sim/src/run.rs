@@ -8,14 +8,18 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::action::Action;
 use crate::checker::{self, Case, Entry, Git, Shown, Violation};
 use crate::course::{self, About, Line, Witness};
 use crate::fleet::{EXTRA, Mood, SET, VARIANTS, server};
 use crate::people::People;
 use crate::scenario::Scenario;
+use crate::wire::Fault;
 use crate::world::{World, epoch};
 use crate::{tally, timeline};
 
+/// How late a controller may know of a change where nothing but watches is late.
+const PROMPT: SignedDuration = SignedDuration::from_secs(10);
 /// How late a controller may know of a change: the latest watch, the longest crash, and the time to start anew.
 const SLACK: SignedDuration = SignedDuration::from_secs(45);
 /// How much later where watches are cut and begun anew.
@@ -98,6 +102,9 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     rest(&world, Duration::from_secs(20), scenario.before).await;
     for (wait, action) in &scenario.actions {
         tokio::time::sleep(*wait).await;
+        if scenario.freezes() && matches!(action, Action::Pause | Action::Abort) {
+            until_frozen(&world).await;
+        }
         let title = |branch: usize| title(&world, telling.titles, branch);
         let about = if action.fault().is_some() { About::Fault } else { About::People };
         notes.push((world.control.now(), about, action.told(title)));
@@ -139,7 +146,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let waiting = World::objects(&world.control, "applicationsets.argoproj.io").remove(SET);
     let waiting = waiting.iter().flat_map(course::waits);
     let waiting = waiting.map(|(reason, objects)| course::told_in_short(&reason, &objects)).collect();
-    let (counts, fingerprint) = (counts(&people, &world, &entries), fingerprint(&entries));
+    let (counts, fingerprint) = (counts(&scenario, &people, &world, &entries), fingerprint(&entries));
     Report { seed: scenario.seed, violations, counts, timeline, course, waiting, fingerprint }
 }
 
@@ -175,8 +182,20 @@ fn title(world: &World, titles: &[String], branch: usize) -> String {
     })
 }
 
+/// People hold a rollout when they see that nothing moves.
+async fn until_frozen(world: &World) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline && !world.air.tally().contains_key(&Fault::FrozenLeader) {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
 fn slack(scenario: &Scenario) -> SignedDuration {
     let weather = &scenario.weather;
+    let lag = SignedDuration::try_from(weather.lag * 2).unwrap_or(SignedDuration::ZERO);
+    if scenario.is_smooth() {
+        return PROMPT + lag;
+    }
     let cuts = if weather.cut.is_some() { CUTS } else { SignedDuration::ZERO };
     let silence = if weather.is_silent() { SILENCE } else { SignedDuration::ZERO };
     SLACK + cuts + silence
@@ -241,12 +260,23 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
     git
 }
 
-fn counts(people: &People<'_>, world: &World, entries: &[Entry]) -> BTreeMap<String, u64> {
+fn counts(
+    scenario: &Scenario,
+    people: &People<'_>,
+    world: &World,
+    entries: &[Entry],
+) -> BTreeMap<String, u64> {
     let mut counts = tally::happened(entries, SET);
     let faults = world.air.tally().into_iter();
     let faults = faults.map(|(fault, number)| (format!("fault: {}", fault.words()), number));
     let actions = people.tally.iter().map(|(word, number)| (format!("action: {word}"), *number));
     counts.extend(faults.chain(actions));
+    for ((pattern, who), number) in world.air.patterns() {
+        counts.insert(tally::pattern(pattern, &who), number);
+        if scenario.is_guarded() {
+            *counts.entry(tally::pattern(pattern, tally::APPROVALS)).or_default() += number;
+        }
+    }
     counts
 }
 

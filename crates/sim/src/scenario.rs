@@ -33,6 +33,8 @@ pub(crate) struct Scenario {
     pub(crate) weather: Weather,
     /// Blows to either controller, one life after the other, each with how long its successor is away or beside it.
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
+    /// How wrong the clock of either controller is, in seconds.
+    pub(crate) skew: BTreeMap<Process, i64>,
     /// When a second controller of sets begins, and how long it stays.
     pub(crate) second: Option<(Duration, Duration)>,
     /// How long the first rollout may take before anything happens.
@@ -63,6 +65,8 @@ impl Scenario {
             step.max_update = Some(json!(0));
         }
         let featured = Fault::ALL[count(seed) % Fault::ALL.len()];
+        // Where little goes wrong at once, the judge knows best what a controller could have known.
+        let alone = Dice::new(seed, "alone").chance(40);
         let mut draft = Draft {
             dice: Dice::new(seed, "actions"),
             tiers,
@@ -71,19 +75,23 @@ impl Scenario {
             actions: Vec::new(),
             pushes: [0; BRANCHES.len()],
         };
-        draft.draw(action, featured);
+        draft.draw(action, featured, alone);
         let (actions, pushes) = (draft.actions, draft.pushes);
         let mut dice = Dice::new(seed, "commits");
         let guarded = action == "Approve" || dice.chance(12);
+        // Where all are slow, much happens in the middle of a rollout.
+        let slow = dice.chance(15);
         let branches = pushes.iter().zip(["m", "r", "x"]);
-        let commits = branches.map(|(pushes, tag)| commits(&mut dice, tag, guarded, pushes + 1)).collect();
+        let commits =
+            branches.map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow), pushes + 1)).collect();
         let mut dice = Dice::new(seed, "faults");
-        let weather = Weather::new(&mut Dice::new(seed, "weather"), featured);
+        let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
+        let skew = skew(&mut Dice::new(seed, "skew"), featured, alone);
         let dooms = [Process::Sets, Process::Applications]
-            .map(|process| (process, dooms(&mut dice, process, featured)))
+            .map(|process| (process, dooms(&mut dice, process, featured, alone)))
             .into_iter()
             .collect();
-        let second = (featured == Fault::SecondLeader || dice.chance(12)).then(|| {
+        let second = (featured == Fault::SecondLeader || (dice.chance(12) && !alone)).then(|| {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
         });
@@ -96,6 +104,7 @@ impl Scenario {
             actions,
             weather,
             dooms,
+            skew,
             second,
             before: BEFORE,
             after: AFTER,
@@ -104,10 +113,35 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// Whether a leader stands still in it for a while.
+    pub(crate) fn freezes(&self) -> bool {
+        let dooms = self.dooms.get(&Process::Sets).into_iter().flatten();
+        dooms.into_iter().any(|(doom, _)| matches!(doom.blow, Blow::Freeze(_)))
+    }
+
+    /// Whether nothing goes wrong in it but that watches are late.
+    pub(crate) fn is_smooth(&self) -> bool {
+        let weather = &self.weather;
+        weather.rates.is_empty()
+            && weather.cut.is_none()
+            && weather.stale == 0
+            && self.dooms.values().all(Vec::is_empty)
+            && self.second.is_none()
+            && !self.actions.iter().any(|(_, action)| action.fault().is_some())
+    }
+
+    /// Whether people must approve something in it.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.commits.iter().flatten().any(|commit| commit.values().any(|content| content.guarded))
+    }
+}
+
 /// The blows to one controller.
-fn dooms(dice: &mut Dice, process: Process, featured: Fault) -> Vec<(Doom, Duration)> {
-    let freezes = process == Process::Sets && (featured == Fault::FrozenLeader || dice.chance(15));
-    let crashes = if dice.chance(40) { dice.between(1, 3) } else { 0 };
+fn dooms(dice: &mut Dice, process: Process, featured: Fault, alone: bool) -> Vec<(Doom, Duration)> {
+    let others = |dice: &mut Dice, percent: u64| dice.chance(percent) && !alone;
+    let freezes = process == Process::Sets && (featured == Fault::FrozenLeader || others(dice, 15));
+    let crashes = if others(dice, 40) { dice.between(1, 3) } else { 0 };
     let sure = match (process, featured) {
         (_, Fault::CrashBefore) => Some(Blow::Before),
         (_, Fault::CrashAfter) => Some(Blow::After),
@@ -129,6 +163,17 @@ fn dooms(dice: &mut Dice, process: Process, featured: Fault) -> Vec<(Doom, Durat
         dooms.push((doom, Duration::from_millis(dice.between(100, 20_000))));
     }
     dooms
+}
+
+fn skew(dice: &mut Dice, featured: Fault, alone: bool) -> BTreeMap<Process, i64> {
+    let mut skew = BTreeMap::new();
+    for process in [Process::Sets, Process::Applications] {
+        let wrong = i64::try_from(dice.between(1, 120)).unwrap_or(0) - 60;
+        if featured == Fault::Skew || (dice.chance(10) && !alone) {
+            skew.insert(process, wrong);
+        }
+    }
+    skew
 }
 
 fn count(number: u64) -> usize {
@@ -206,18 +251,23 @@ fn deletion(dice: &mut Dice, tiers: usize) -> Deletion {
 }
 
 /// The commits of a branch. No two branches hold the same.
-fn commits(dice: &mut Dice, tag: &str, guarded: bool, number: usize) -> Vec<BTreeMap<String, Content>> {
+fn commits(
+    dice: &mut Dice,
+    tag: &str,
+    (guarded, slow): (bool, bool),
+    number: usize,
+) -> Vec<BTreeMap<String, Content>> {
     let first = |name: String| (name, Content { version: format!("{tag}0"), mood: Mood::Good, guarded });
     let mut commits: Vec<BTreeMap<String, Content>> = vec![(0..NAMES).map(name).map(first).collect()];
     for number in 1..number {
         let all = dice.chance(60);
         let mut next = commits[number - 1].clone();
         for content in next.values_mut() {
-            let bad = content.mood != Mood::Good;
+            let bad = matches!(content.mood, Mood::Stuck | Mood::Failing);
             if all || bad || dice.chance(50) {
                 content.version = format!("{tag}{number}");
             }
-            content.mood = Mood::Good;
+            content.mood = if slow { Mood::Slow } else { Mood::Good };
             if guarded && dice.chance(40) {
                 content.guarded = !content.guarded;
             }
@@ -282,7 +332,7 @@ const WEIGHTS: [(&str, u64); 27] = [
 
 impl Draft {
     /// Draws what happens; one action and one fault are sure to be tried.
-    fn draw(&mut self, action: &str, fault: Fault) {
+    fn draw(&mut self, action: &str, fault: Fault, alone: bool) {
         let number = if self.dice.chance(20) { self.dice.between(5, 7) } else { self.dice.between(1, 4) };
         let sure = self.dice.below(number + 1);
         for place in 0..=number {
@@ -290,7 +340,7 @@ impl Draft {
             let action = self.action(word);
             self.add(action);
         }
-        self.spoil(fault);
+        self.spoil(fault, alone);
         // A broken commit is followed by one that mends it.
         for branch in 0..if self.fleet.spread { BRANCHES.len() } else { 1 } {
             let noticed = self.noticed();
@@ -299,6 +349,10 @@ impl Draft {
         if self.fleet.paused {
             self.add(Action::Resume);
         }
+        if action == "Drift" || self.dice.chance(10) {
+            let drift = self.action("Drift");
+            self.add(drift);
+        }
         if action == "DeleteSet" || self.dice.chance(20) {
             let cascade = *self.dice.pick(&["Background", "Background", "Foreground", "Orphan"]);
             self.add(Action::DeleteSet { cascade });
@@ -306,7 +360,7 @@ impl Draft {
     }
 
     /// Members and git may go away, and the head may be lost, before any of the actions.
-    fn spoil(&mut self, featured: Fault) {
+    fn spoil(&mut self, featured: Fault, alone: bool) {
         let time = Duration::from_secs(self.dice.between(5, 40));
         let member = (*self.dice.pick(&self.members)).to_owned();
         let branch = if self.fleet.spread { count(self.dice.below(BRANCHES.len() as u64)) } else { 0 };
@@ -318,7 +372,7 @@ impl Draft {
             (Action::Head(Edit::Garble), 3),
         ];
         for (action, chance) in all {
-            if action.fault() == Some(featured) || self.dice.chance(chance) {
+            if action.fault() == Some(featured) || (self.dice.chance(chance) && !alone) {
                 let place = count(self.dice.below(self.actions.len() as u64));
                 let wait = Duration::from_millis(self.dice.between(0, 10_000));
                 self.actions.insert(place, (wait, action));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::action::ACTIONS;
 use crate::checker::{self, Change, Entry};
-use crate::wire::Fault;
+use crate::wire::{Fault, Pattern};
 
 /// What may become of a run and of its steps.
 const COURSES: [&str; 6] =
@@ -60,10 +60,22 @@ const BLOCKERS: [&str; 31] = [
     "Arming",
 ];
 
-/// Everything that every build must have tried: each fault and each action.
+/// Who patterns are counted for beside the two controllers.
+pub(crate) const APPROVALS: &str = "Approvals";
+
+/// The name a pattern is counted by.
+pub(crate) fn pattern(pattern: Pattern, who: &str) -> String {
+    format!("pattern: {}, {who}", pattern.words())
+}
+
+/// Everything that every build must have tried: each fault, each pattern on each controller, and each action.
 pub fn demanded() -> Vec<String> {
     let faults = Fault::ALL.iter().map(|fault| format!("fault: {}", fault.words()));
-    faults.chain(ACTIONS.iter().map(|action| format!("action: {action}"))).collect()
+    let patterns = Pattern::ALL
+        .into_iter()
+        .flat_map(|each| ["Sets", "Applications", APPROVALS].map(|who| pattern(each, who)));
+    let actions = ACTIONS.iter().map(|action| format!("action: {action}"));
+    faults.chain(patterns).chain(actions).collect()
 }
 
 /// Everything that is counted, whether or not it happened: with it a report tells also what did not.

@@ -11,10 +11,12 @@ use baton_controllers::{ApplicationController, ApplicationSettings, Clock, Contr
 use baton_generators::Generators;
 use baton_manifests::Manifests;
 use baton_scm::Hosts;
+use jiff::SignedDuration;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::journal::Journal;
@@ -55,7 +57,9 @@ struct Parts {
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
     air: Arc<Air>,
-    clock: Clock,
+    begun: Instant,
+    /// How wrong the clock of either controller is, in seconds.
+    skew: BTreeMap<Process, i64>,
     ended: Arc<Mutex<Vec<String>>>,
 }
 
@@ -95,11 +99,12 @@ impl World {
         let ended = Arc::default();
         let parts = Parts {
             seed: scenario.seed,
+            skew: scenario.skew.clone(),
             control: control.clone(),
             members: members.clone(),
             repositories: repositories.clone(),
             air: air.clone(),
-            clock: Clock::starting_at(epoch()),
+            begun: Instant::now(),
             ended: Arc::clone(&ended),
         };
         for process in [Process::Sets, Process::Applications] {
@@ -206,8 +211,8 @@ async fn ends(running: &mut JoinSet<String>, process: Process, parts: &Parts) {
 
 /// Waits for so long, or until faults have stopped.
 async fn calm_or_after(parts: &Parts, time: Duration) {
-    let end = tokio::time::Instant::now() + time;
-    while !parts.air.is_calm() && tokio::time::Instant::now() < end {
+    let end = Instant::now() + time;
+    while !parts.air.is_calm() && Instant::now() < end {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
@@ -215,14 +220,13 @@ async fn calm_or_after(parts: &Parts, time: Duration) {
 async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
     let client = Client::new(Wire::new(&parts.control, CONTROL, &life, &parts.air), NAMESPACE);
     let settings = Settings {
-        clock: parts.clock.clone(),
+        clock: parts.clock(Process::Sets),
         seed: parts.seed,
         progressive_syncs: true,
         ..Settings::new(NAMESPACE)
     };
     // No set of a world asks a host, and to make what asks them costs more than most of what a world does.
-    static HOSTS: LazyLock<Option<Hosts>> =
-        LazyLock::new(|| Hosts::new(baton_scm::Settings::default()).ok());
+    static HOSTS: LazyLock<Option<Hosts>> = LazyLock::new(|| Hosts::new(baton_scm::Settings::default()).ok());
     let Some(hosts) = HOSTS.clone() else { return "no hosts".to_owned() };
     let generating =
         baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
@@ -236,7 +240,7 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
 async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
     let client = Client::new(Wire::new(&parts.control, CONTROL, &life, &parts.air), NAMESPACE);
     let settings = ApplicationSettings {
-        clock: parts.clock.clone(),
+        clock: parts.clock(Process::Applications),
         seed: parts.seed,
         ..ApplicationSettings::new(NAMESPACE)
     };
@@ -251,6 +255,15 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
 }
 
 impl Parts {
+    /// The time as a controller has it.
+    fn clock(&self, process: Process) -> Clock {
+        let wrong = self.skew.get(&process).copied().unwrap_or(0);
+        if wrong != 0 {
+            self.air.count(Fault::Skew);
+        }
+        Clock::Virtual { epoch: epoch() + SignedDuration::from_secs(wrong), start: self.begun }
+    }
+
     fn sources(&self) -> baton_source::Repositories {
         let repositories = &self.repositories;
         let local = repositories

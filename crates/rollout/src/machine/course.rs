@@ -157,7 +157,7 @@ impl Machine {
         (1..wanted.steps.len()).contains(&run.open)
             && self.joining.is_empty()
             && self.tally.is_reached(run.open)
-            && self.tally.regressed() == 0
+            && self.tally.is_well()
             && self.soaked_at(wanted, run).is_none_or(|end| now >= end)
             && self.misstated(wanted, run.open).is_none()
     }

@@ -153,7 +153,11 @@ impl Case<'_> {
         if live.automatic && !live.is_busy() && self.is_settled() && holds(Rule::Arming) {
             return ready(Intent::Arm, "automatic sync was switched on");
         }
-        let Some((reason, message)) = self.misfit() else { return Outcome::Done(done) };
+        let busy = || match self.under_way() {
+            Outcome::Wait(wait) if live.is_busy() => Some((wait.reason, wait.message)),
+            _ => None,
+        };
+        let Some((reason, message)) = self.misfit().or_else(busy) else { return Outcome::Done(done) };
         if self.skipped {
             return Outcome::Done(Done::Skipped);
         }

@@ -145,6 +145,7 @@ impl Machine {
             active,
             firm: active || hold == Hold::Firm,
             regressed: matches!(judged, Outcome::Regressed(..)),
+            going: done.is_some() && matches!(&judged, Outcome::Wait(wait) if wait.reason == Reason::Leaving),
             failed: matches!(&judged, Outcome::Wait(wait) if wait.failed),
             tolerated: done == Some(Done::Tolerated),
             wants_slot: matches!(&judged, Outcome::Ready(ready) if ready.takes_slot()),

@@ -20,6 +20,8 @@ pub(super) struct Share {
     pub(super) active: bool,
     /// It was done and is no longer.
     pub(super) regressed: bool,
+    /// It was done and is going.
+    pub(super) going: bool,
     /// It failed.
     pub(super) failed: bool,
     /// It failed, which was allowed.
@@ -59,6 +61,7 @@ pub(super) struct Count {
     pub(super) active: usize,
     pub(super) firm: usize,
     pub(super) regressed: usize,
+    pub(super) going: usize,
     pub(super) failed: usize,
     pub(super) tolerated: usize,
     /// Those that want a slot: who has one first, then by name.
@@ -97,6 +100,7 @@ impl Tally {
         count.active += usize::from(share.active);
         count.firm += usize::from(share.firm);
         count.regressed += usize::from(share.regressed);
+        count.going += usize::from(share.going);
         count.failed += usize::from(share.failed);
         count.tolerated += usize::from(share.tolerated);
         if share.wants_slot {
@@ -119,6 +123,7 @@ impl Tally {
         count.active -= usize::from(share.active);
         count.firm -= usize::from(share.firm);
         count.regressed -= usize::from(share.regressed);
+        count.going -= usize::from(share.going);
         count.failed -= usize::from(share.failed);
         count.tolerated -= usize::from(share.tolerated);
         if share.wants_slot {
@@ -137,8 +142,9 @@ impl Tally {
         self.steps.iter().take(step).all(|count| count.undone == 0) || !holds(Rule::StepsAreReached)
     }
 
-    pub(super) fn regressed(&self) -> usize {
-        self.steps.iter().map(|count| count.regressed).sum()
+    /// Whether all that was done still is, and stays.
+    pub(super) fn is_well(&self) -> bool {
+        self.steps.iter().all(|count| count.regressed == 0 && count.going == 0)
     }
 
     fn count_of(&mut self, share: &Share) -> &mut Count {

@@ -64,6 +64,17 @@ fn openings<'h>(case: &Case<'h>, history: &History<'h>, runs: &Runs<'h>) -> Vec<
     found
 }
 
+/// Whether the head says at a place that a step of a run is open; how it came to be is judged where it did.
+pub(super) fn is_open(case: &Case<'_>, history: &History<'_>, run: u64, step: usize, place: usize) -> bool {
+    let name = format!("{}.baton-rollout", case.set);
+    let head = history.state("control", "configmaps", &name, place);
+    let head: Option<Value> =
+        head.and_then(|head| serde_json::from_str(text(&head.entry.object, "/data/run")).ok());
+    head.is_some_and(|head| {
+        head["seq"].as_u64() == Some(run) && head["open"].as_u64().is_some_and(|open| open > step as u64)
+    })
+}
+
 /// Where in the history the control plane came to a version.
 fn place_of(entries: &[Entry], version: u64) -> usize {
     let is_later = |entry: &Entry| {

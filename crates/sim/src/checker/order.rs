@@ -121,7 +121,8 @@ fn judge<'h>(
             && wanted.step(&other.entry.name) == Some(step)
     };
     // A step opens only while the ones before it are well; once open it goes on.
-    let opens = !earlier.iter().any(|other| is_of_step(&other));
+    let is_open = super::openings::is_open(case, history, stamp.run, step, start.place);
+    let opens = !is_open && !earlier.iter().any(|other| is_of_step(&other));
     let from = if opens { began.max(start.entry.at - case.slack) } else { began };
     let mut found = Vec::new();
     for before in 0..step {

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use tower::Service;
 
 pub(crate) use self::life::{Blow, Doom, Life, Moment};
-pub(crate) use self::weather::{Fault, Weather};
+pub(crate) use self::weather::{Fault, Pattern, Weather};
 use crate::dice::{Dice, hash};
 use crate::sequencer::Sequencer;
 
@@ -38,6 +38,9 @@ use crate::sequencer::Sequencer;
 const LATENCY: u64 = 12;
 /// When a write without an answer takes effect, in milliseconds: after its controller gave it up.
 const AFTERWARDS: (u64, u64) = (31_000, 45_000);
+
+/// By how many versions an old list is too old.
+const AGE: u64 = 40;
 
 /// What all wires of a world share.
 pub(crate) struct Air {
@@ -53,6 +56,8 @@ pub(crate) struct Air {
     away: Mutex<BTreeSet<String>>,
     /// What struck, and when.
     struck: Mutex<Vec<(Duration, Fault)>>,
+    /// By what it did to whom.
+    patterns: Mutex<BTreeMap<(Pattern, String), u64>>,
 }
 
 /// A wire of one life to one cluster.
@@ -77,6 +82,7 @@ impl Air {
             calm: AtomicBool::new(false),
             away: Mutex::default(),
             struck: Mutex::default(),
+            patterns: Mutex::default(),
         })
     }
 
@@ -109,6 +115,11 @@ impl Air {
     /// What struck in order, each with the time since the world began.
     pub(crate) fn struck(&self) -> Vec<(Duration, Fault)> {
         self.struck.lock().clone()
+    }
+
+    /// How often each controller was led astray in each way.
+    pub(crate) fn patterns(&self) -> BTreeMap<(Pattern, String), u64> {
+        self.patterns.lock().clone()
     }
 
     /// How often each fault happened.
@@ -147,7 +158,7 @@ impl Wire {
             let failed = self.strike(&mut dice, &head.method);
             return match failed {
                 Some(fault) => self.refused(fault, &mut dice),
-                None => self.send(head, body).await,
+                None => self.send(self.aged(head, &mut dice), body).await,
             };
         }
         match self.life.blow(is_recorded(&head)) {
@@ -158,7 +169,7 @@ impl Wire {
                 return self.die(Fault::CrashAfter).await;
             }
             Some(Blow::Freeze(nap)) => {
-                self.air.count(Fault::FrozenLeader);
+                self.count(Fault::FrozenLeader);
                 self.life.freeze(nap);
                 self.turn(&mut dice).await;
                 return self.send(head, body).await;
@@ -192,7 +203,7 @@ impl Wire {
     async fn watch(self, head: Parts, body: Bytes, mut dice: Dice) -> Response<Answer> {
         let goes_on = head.uri.query().is_some_and(goes_on);
         if !self.air.is_calm() && goes_on && dice.chance(self.air.weather.too_old) {
-            self.air.count(Fault::TooOld);
+            self.count(Fault::TooOld);
             return match dice.chance(50) {
                 true => refusal(StatusCode::GONE, "Expired"),
                 false => {
@@ -206,6 +217,26 @@ impl Wire {
             true => stream::late(&self, answer, dice),
             false => answer,
         }
+    }
+
+    /// The same request; where it fills a cache, perhaps for what was a while ago.
+    fn aged(&self, mut head: Parts, dice: &mut Dice) -> Parts {
+        let fills_a_cache = |query: &str| {
+            query.contains("limit=")
+                && !["labelSelector=", "continue="].iter().any(|other| query.contains(other))
+        };
+        let listed = head.uri.path_and_query().filter(|uri| uri.query().is_some_and(fills_a_cache));
+        let Some(listed) = listed.filter(|_| !self.air.is_calm() && dice.chance(self.air.weather.stale))
+        else {
+            return head;
+        };
+        let old = self.cluster.store().revision().saturating_sub(dice.below(AGE)).max(1);
+        let uri = format!("{listed}&resourceVersion={old}&resourceVersionMatch=Exact");
+        if let Ok(uri) = uri.parse() {
+            head.uri = uri;
+            self.count(Fault::StaleList);
+        }
+        head
     }
 
     async fn send(&self, head: Parts, body: Bytes) -> Response<Answer> {
@@ -229,7 +260,7 @@ impl Wire {
             return None;
         }
         let fault = self.air.weather.strike(dice, *method == Method::GET, *method == Method::POST)?;
-        self.air.count(fault);
+        self.count(fault);
         Some(fault)
     }
 
@@ -250,8 +281,16 @@ impl Wire {
         Dice::new(self.air.seed, &name)
     }
 
+    fn count(&self, fault: Fault) {
+        self.air.count(fault);
+        if let Some(pattern) = fault.pattern() {
+            let who = self.life.name.split(' ').next().unwrap_or_default().to_owned();
+            *self.air.patterns.lock().entry((pattern, who)).or_default() += 1;
+        }
+    }
+
     async fn die(&self, how: Fault) -> Response<Answer> {
-        self.air.count(how);
+        self.count(how);
         self.life.end();
         std::future::pending().await
     }

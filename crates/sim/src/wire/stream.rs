@@ -57,7 +57,7 @@ async fn is_cut(wire: &Wire, cut: Option<Instant>) {
     if wire.air.is_calm() || wire.life.is_over() {
         return std::future::pending().await;
     }
-    wire.air.count(Fault::WatchCut);
+    wire.count(Fault::WatchCut);
 }
 
 /// Notes when each part was sent and when it is to arrive.
@@ -81,7 +81,7 @@ async fn pump(
         }
         let delay = if wire.air.is_calm() { 0 } else { own + dice.below(own / 4 + 1) };
         if delay > 0 {
-            wire.air.count(Fault::Late);
+            wire.count(Fault::Late);
         }
         last = last.max(Instant::now() + Duration::from_millis(delay));
         if send.send((frame, last)).is_err() {

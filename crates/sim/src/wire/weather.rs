@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     WatchCut,
     /// A watch cannot go on where it ended: everything is listed anew, and what was between is never seen.
     TooOld,
+    /// A list tells what was a while ago; the watch after it goes on from there.
+    StaleList,
     /// Two controllers of sets at once.
     SecondLeader,
     /// A leader stands still between what it recorded and the write that allows, and later goes on beside its successor.
@@ -42,6 +44,8 @@ pub(crate) enum Fault {
     MemberAway,
     /// Git answers nothing for a while.
     GitAway,
+    /// The clock of a controller is wrong.
+    Skew,
     /// Somebody deletes the head of the rollout.
     HeadDeleted,
     /// Somebody empties the head of the rollout.
@@ -52,7 +56,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Every one.
-    pub(crate) const ALL: [Fault; 20] = [
+    pub(crate) const ALL: [Fault; 22] = [
         Fault::CrashBefore,
         Fault::CrashAfter,
         Fault::Late,
@@ -66,10 +70,12 @@ impl Fault {
         Fault::ReadFails,
         Fault::WatchCut,
         Fault::TooOld,
+        Fault::StaleList,
         Fault::SecondLeader,
         Fault::FrozenLeader,
         Fault::MemberAway,
         Fault::GitAway,
+        Fault::Skew,
         Fault::HeadDeleted,
         Fault::HeadWiped,
         Fault::HeadGarbled,
@@ -98,6 +104,16 @@ impl Fault {
         heads.contains(&self) || matches!(self, Fault::MemberAway | Fault::GitAway)
     }
 
+    /// The pattern it follows, if it is one of the three.
+    pub(crate) fn pattern(self) -> Option<Pattern> {
+        match self {
+            Fault::CrashBefore | Fault::CrashAfter | Fault::FrozenLeader => Some(Pattern::Intermediate),
+            Fault::WatchCut | Fault::TooOld => Some(Pattern::Unobserved),
+            Fault::Late | Fault::StaleList => Some(Pattern::Stale),
+            _ => None,
+        }
+    }
+
     /// In a few words.
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -114,13 +130,40 @@ impl Fault {
             Fault::ReadFails => "read answered with 5xx",
             Fault::WatchCut => "watch cut",
             Fault::TooOld => "watch too old to go on",
+            Fault::StaleList => "list of what was a while ago",
             Fault::SecondLeader => "second leader",
             Fault::FrozenLeader => "leader frozen before a write it had recorded",
             Fault::MemberAway => "member away",
             Fault::GitAway => "git away",
+            Fault::Skew => "clock of a controller wrong",
             Fault::HeadDeleted => "head of the rollout deleted",
             Fault::HeadWiped => "head of the rollout emptied",
             Fault::HeadGarbled => "head of the rollout garbled",
+        }
+    }
+}
+
+/// What a fault does to what a controller knows: the three ways in which controllers were found to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pattern {
+    /// It comes back to what it had half done.
+    Intermediate,
+    /// It never sees what was for a while.
+    Unobserved,
+    /// It goes by what was before.
+    Stale,
+}
+
+impl Pattern {
+    /// Every one.
+    pub(crate) const ALL: [Pattern; 3] = [Pattern::Intermediate, Pattern::Unobserved, Pattern::Stale];
+
+    /// In a few words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Pattern::Intermediate => "intermediate state",
+            Pattern::Unobserved => "unobserved state",
+            Pattern::Stale => "stale state",
         }
     }
 }
@@ -142,27 +185,33 @@ pub(crate) struct Weather {
     pub(crate) cut: Option<Duration>,
     /// Of a hundred watches that go on, how many cannot.
     pub(crate) too_old: u64,
+    /// Of a hundred lists that fill a cache, how many are old.
+    pub(crate) stale: u64,
 }
 
 impl Weather {
-    /// Draws the weather of a world in which one fault is sure to be tried.
-    pub(crate) fn new(dice: &mut Dice, featured: Fault) -> Weather {
+    /// Draws the weather of a world in which one fault is sure to be tried, alone or among others.
+    pub(crate) fn new(dice: &mut Dice, featured: Fault, alone: bool) -> Weather {
+        let others = |dice: &mut Dice, percent: u64| dice.chance(percent) && !alone;
         let mut lag = Duration::from_millis(*dice.pick(&[0, 500, 2_000, 5_000]));
+        if alone {
+            lag = Duration::ZERO;
+        }
         if featured == Fault::Late {
             lag = lag.max(Duration::from_secs(2));
         }
         let mut rates = BTreeMap::new();
         for fault in QUICK {
-            if featured == fault || dice.chance(15) {
+            if featured == fault || others(dice, 15) {
                 rates.insert(fault, *dice.pick(&[5, 15, 40]).max(&if featured == fault { 40 } else { 0 }));
             }
         }
         for fault in SILENT {
-            if featured == fault || dice.chance(6) {
+            if featured == fault || others(dice, 6) {
                 rates.insert(fault, if featured == fault { 25 } else { 8 });
             }
         }
-        let cuts = [Fault::WatchCut, Fault::TooOld].contains(&featured) || dice.chance(20);
+        let cuts = [Fault::WatchCut, Fault::TooOld].contains(&featured) || others(dice, 20);
         let cut = cuts.then(|| Duration::from_secs(*dice.pick(&[10, 30, 90])));
         let too_old = match cuts {
             true => {
@@ -174,7 +223,12 @@ impl Weather {
             }
             false => 0,
         };
-        Weather { lag, rates, cut, too_old }
+        let stale = match featured == Fault::StaleList {
+            true => 80,
+            false if others(dice, 20) => 30,
+            false => 0,
+        };
+        Weather { lag, rates, cut, too_old, stale }
     }
 
     /// Weather with these faults and no others.
