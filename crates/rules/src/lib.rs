@@ -125,11 +125,12 @@ pub const fn holds(_: Rule) -> bool {
 }
 
 #[cfg(feature = "mutants")]
-pub use mutants::{holds, without};
+pub use mutants::{WITHOUT, holds, without};
 
 #[cfg(feature = "mutants")]
 mod mutants {
     use std::cell::Cell;
+    use std::sync::LazyLock;
 
     use super::Rule;
 
@@ -137,9 +138,17 @@ mod mutants {
         static OFF: Cell<Option<Rule>> = const { Cell::new(None) };
     }
 
+    /// Environment variable that names a rule to be off in a whole process.
+    pub const WITHOUT: &str = "BATON_WITHOUT_RULE";
+
+    static EVERYWHERE: LazyLock<Option<Rule>> = LazyLock::new(|| {
+        let named = std::env::var(WITHOUT).ok()?;
+        Rule::ALL.into_iter().find(|rule| format!("{rule:?}") == named)
+    });
+
     /// Whether a rule holds on this thread.
     pub fn holds(rule: Rule) -> bool {
-        OFF.get() != Some(rule)
+        OFF.get() != Some(rule) && *EVERYWHERE != Some(rule)
     }
 
     /// Does something on this thread without a rule.

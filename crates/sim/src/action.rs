@@ -55,6 +55,18 @@ pub(crate) enum Action {
     },
     /// What every member shows of the fleet is edited.
     Storm,
+    /// All but one leave the set at once, as by a slip.
+    Exodus,
+    /// They come back.
+    Return,
+    /// The set cannot be generated any more.
+    Break,
+    /// It can again.
+    Mend,
+    /// The project lets nothing sync for a while.
+    Window {
+        time: Duration,
+    },
     /// Somebody edits the specification of an Application.
     EditSpec {
         app: String,
@@ -136,7 +148,7 @@ pub(crate) enum Operation {
 }
 
 /// What people do, one word each.
-pub(crate) const ACTIONS: [&str; 27] = [
+pub(crate) const ACTIONS: [&str; 32] = [
     "Push",
     "Variant",
     "Option",
@@ -153,6 +165,11 @@ pub(crate) const ACTIONS: [&str; 27] = [
     "Flap",
     "Drift",
     "Storm",
+    "Exodus",
+    "Return",
+    "Break",
+    "Mend",
+    "Window",
     "EditSpec",
     "EditLabel",
     "EditStamp",

@@ -28,6 +28,8 @@ pub(crate) struct Fleet {
     pub(crate) finalizer: bool,
     pub(crate) automated: bool,
     pub(crate) paused: bool,
+    /// Whether it cannot be generated.
+    pub(crate) broken: bool,
     /// The last requests to end a run, and to try again.
     pub(crate) abort: Option<String>,
     pub(crate) retry: Option<String>,
@@ -64,6 +66,10 @@ pub(crate) enum Home {
 pub(crate) struct Step {
     pub(crate) tier: usize,
     pub(crate) max_update: Option<Value>,
+    /// How many seconds it must have been well before the next may open.
+    pub(crate) wait: Option<u64>,
+    /// How many may fail.
+    pub(crate) failures: Option<u64>,
 }
 
 /// The order of deletion.
@@ -82,6 +88,16 @@ pub(crate) enum Mood {
     Slow,
     Stuck,
     Failing,
+    /// Its member does not take it.
+    Refused,
+    Suspended,
+}
+
+impl Mood {
+    /// Whether it never gets well by itself.
+    pub(crate) fn is_bad(self) -> bool {
+        !matches!(self, Mood::Good | Mood::Slow)
+    }
 }
 
 /// What a commit holds for one Application.
@@ -128,28 +144,37 @@ impl Fleet {
     }
 
     fn generators(&self) -> Value {
+        let mut generators = self.lists();
+        if self.broken {
+            // A matrix of one is none.
+            generators.push(json!({"matrix": {"generators": [{"list": {"elements": []}}]}}));
+        }
+        generators.into()
+    }
+
+    fn lists(&self) -> Vec<Value> {
         let list = |is_listed: &dyn Fn(Home) -> bool| -> Vec<Value> {
             let listed = self.elements.iter().filter(|(_, element)| is_listed(element.home));
             listed.map(|(name, element)| element.object(name)).collect()
         };
         if !self.spread {
-            return json!([{"list": {"elements": list(&|_| true)}}]);
+            return vec![json!({"list": {"elements": list(&|_| true)}})];
         }
         let own = self.source("{{repo}}", "{{branch}}");
         let beside = json!({
             "repoURL": BRANCHES[2].url, "targetRevision": BRANCHES[2].name, "path": format!("{EXTRA}/{{{{name}}}}"),
         });
         let both = [self.source(&BRANCHES[0].url, &BRANCHES[0].name), beside];
-        json!([
-            {"list": {
+        vec![
+            json!({"list": {
                 "elements": list(&|home| home != Home::Both),
                 "template": {"metadata": {}, "spec": {"source": own}},
-            }},
-            {"list": {
+            }}),
+            json!({"list": {
                 "elements": list(&|home| home == Home::Both),
                 "template": {"metadata": {}, "spec": {"sources": both}},
-            }},
-        ])
+            }}),
+        ]
     }
 
     fn source(&self, url: &str, branch: &str) -> Value {
@@ -186,6 +211,12 @@ impl Fleet {
             let mut object = match_tier(step.tier);
             if let Some(max) = &step.max_update {
                 object["maxUpdate"] = max.clone();
+            }
+            if let Some(seconds) = step.wait {
+                object["waitDuration"] = format!("{seconds}s").into();
+            }
+            if let Some(failures) = step.failures {
+                object["maxFailures"] = failures.into();
             }
             object
         };
@@ -257,7 +288,7 @@ impl Content {
         let (name, guarded) = (plain(name), plain(&format!("{name}-guarded")));
         let shown = self.shown(variant);
         let wish = match self.mood {
-            Mood::Good => "{}",
+            Mood::Good | Mood::Refused | Mood::Suspended => "{}",
             Mood::Slow => "{sim.baton.dev/delay: 20s}",
             Mood::Stuck => "{sim.baton.dev/stuck: \"true\"}",
             Mood::Failing => "{sim.baton.dev/fail: CrashLoopBackOff}",
@@ -265,10 +296,16 @@ impl Content {
         let mut text = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{shown: {shown}}}\n---\n\
              apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, annotations: {wish}}}\n\
-             spec:\n  progressDeadlineSeconds: 30\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    \
+             spec:\n  paused: {}\n  progressDeadlineSeconds: 30\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    \
              metadata: {{labels: {{app: {name}}}}}\n    spec:\n      \
-             containers: [{{name: main, image: \"example.com/app:{shown}\"}}]\n"
+             containers: [{{name: main, image: \"example.com/app:{shown}\"}}]\n",
+            self.mood == Mood::Suspended
         );
+        if self.mood == Mood::Refused {
+            text.push_str(&format!(
+                "---\napiVersion: example.com/v1\nkind: Unheard\nmetadata: {{name: {name}}}\n"
+            ));
+        }
         if self.guarded {
             text.push_str(&format!(
                 "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {guarded}\n  annotations: \

@@ -26,11 +26,14 @@ fn fleet(tiers: &[usize]) -> Fleet {
         finalizer: true,
         automated: true,
         paused: false,
+        broken: false,
         abort: None,
         retry: None,
         skips: BTreeMap::new(),
         spread: false,
-        steps: (0..=last).map(|tier| Step { tier, max_update: Some(json!(1)) }).collect(),
+        steps: (0..=last)
+            .map(|tier| Step { tier, max_update: Some(json!(1)), wait: None, failures: None })
+            .collect(),
         deletion: Deletion::AllAtOnce,
         given: None,
     }

@@ -27,6 +27,8 @@ const STAMP: &str = "baton.dev/pin";
 pub(crate) struct People<'w> {
     world: &'w World,
     pub(crate) fleet: Fleet,
+    /// Those that left by a slip.
+    gone: BTreeMap<String, Element>,
     /// By branch, the commit that was pushed last.
     pushed: Vec<usize>,
     /// Every push: when, to which branch, which commit.
@@ -47,6 +49,7 @@ impl<'w> People<'w> {
         People {
             world,
             fleet,
+            gone: BTreeMap::new(),
             pushed,
             pushes,
             deleted: false,
@@ -112,6 +115,15 @@ impl<'w> People<'w> {
                 }
                 return any;
             }
+            Action::Exodus => match self.fleet.elements.keys().nth(1).cloned() {
+                Some(second) => self.gone.append(&mut self.fleet.elements.split_off(&second)),
+                None => return false,
+            },
+            Action::Return if self.gone.is_empty() => return false,
+            Action::Return => self.fleet.elements.append(&mut self.gone),
+            Action::Break => self.fleet.broken = true,
+            Action::Mend => self.fleet.broken = false,
+            Action::Window { time } => return self.window(*time).await,
             Action::EditSpec { app, path } => return self.edit_spec(app, *path).await,
             Action::EditLabel { app, tier } => {
                 let labels = json!({"tier": format!("t{tier}")});
@@ -249,14 +261,38 @@ impl<'w> People<'w> {
         self.order(app, &sync).await
     }
 
-    /// Wipes the operation of this Application, or else of any that has one: in the middle of a rollout.
+    /// Wipes the operation of this Application, or else of the first that has one: in the middle of a rollout.
     async fn wipe(&self, app: &str) -> bool {
-        let all = World::objects(&self.world.control, "applications.argoproj.io");
-        let waits = |name: &&String| !all[*name]["operation"].is_null();
-        let Some(name) = all.keys().filter(|name| *name == app).chain(all.keys()).find(waits) else {
-            return false;
+        for _ in 0..400 {
+            let all = World::objects(&self.world.control, "applications.argoproj.io");
+            let waits = |name: &&String| !all[*name]["operation"].is_null();
+            if let Some(name) = all.keys().filter(|name| *name == app).chain(all.keys()).find(waits) {
+                return self.patch(name, &json!({"operation": null})).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        }
+        false
+    }
+
+    /// Nothing may sync for a while.
+    async fn window(&self, time: std::time::Duration) -> bool {
+        let set = async |cluster: &Cluster, windows: Value| {
+            let path = format!(
+                "/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/appprojects/default?fieldManager={PERSON}"
+            );
+            request(cluster, Method::PATCH, &path, &json!({"spec": {"syncWindows": windows}}))
+                .await
+                .is_success()
         };
-        self.patch(name, &json!({"operation": null})).await
+        let deny =
+            json!([{"kind": "deny", "schedule": "* * * * *", "duration": "1h", "applications": ["*"]}]);
+        let control = self.world.control.clone();
+        let shut = set(&control, deny).await;
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            set(&control, Value::Null).await
+        });
+        shut
     }
 
     async fn recreate(&mut self, app: &str) -> bool {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::action::Action;
 use crate::checker::{self, Case, Entry, Git, Shown, Violation};
 use crate::course::{self, About, Line, Witness};
-use crate::fleet::{EXTRA, Mood, SET, VARIANTS, server};
+use crate::fleet::{EXTRA, SET, VARIANTS, server};
 use crate::people::People;
 use crate::scenario::Scenario;
 use crate::wire::Fault;
@@ -241,7 +241,7 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
             for (name, content) in contents {
                 for variant in VARIANTS {
                     let directory = format!("{variant}/{name}");
-                    if matches!(content.mood, Mood::Stuck | Mood::Failing) {
+                    if content.mood.is_bad() {
                         git.broken.insert((commit.clone(), directory.clone()));
                     }
                     let text = content.shown(variant);

@@ -57,12 +57,15 @@ impl Scenario {
         let mut dice = Dice::new(seed, "fleet");
         let members = MEMBERS[..if dice.chance(30) { 3 } else { 2 }].to_vec();
         let tiers = count(dice.between(2, 4));
-        let mut fleet = first_fleet(&mut dice, &members, tiers);
         let action = ACTIONS[count(seed) % ACTIONS.len()];
+        let mut fleet = first_fleet(&mut dice, &members, tiers, action);
         if action == "SyncByHand"
             && let Some(step) = fleet.steps.first_mut()
         {
             step.max_update = Some(json!(0));
+        }
+        if action == "Retry" {
+            fleet.steps.iter_mut().for_each(|step| step.failures = Some(dice.below(2)));
         }
         let featured = Fault::ALL[count(seed) % Fault::ALL.len()];
         // Where little goes wrong at once, the judge knows best what a controller could have known.
@@ -72,6 +75,7 @@ impl Scenario {
             tiers,
             members: members.clone(),
             fleet: fleet.clone(),
+            exodus: false,
             actions: Vec::new(),
             pushes: [0; BRANCHES.len()],
         };
@@ -82,8 +86,9 @@ impl Scenario {
         // Where all are slow, much happens in the middle of a rollout.
         let slow = dice.chance(15);
         let branches = pushes.iter().zip(["m", "r", "x"]);
-        let commits =
-            branches.map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow), pushes + 1)).collect();
+        let commits = branches
+            .map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow, action == "Retry"), pushes + 1))
+            .collect();
         let mut dice = Dice::new(seed, "faults");
         let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
         let skew = skew(&mut Dice::new(seed, "skew"), featured, alone);
@@ -160,7 +165,11 @@ fn dooms(dice: &mut Dice, process: Process, featured: Fault, alone: bool) -> Vec
         let random = if dice.chance(50) { Blow::After } else { Blow::Before };
         let blow = sure.filter(|_| number == 0).unwrap_or(random);
         let doom = Doom { moment: Moment::Write(dice.between(1, 25)), blow };
-        dooms.push((doom, Duration::from_millis(dice.between(100, 20_000))));
+        let mut away = Duration::from_millis(dice.between(100, 20_000));
+        if process == Process::Applications && dice.chance(8) {
+            away += Duration::from_secs(130);
+        }
+        dooms.push((doom, away));
     }
     dooms
 }
@@ -187,9 +196,9 @@ fn name(number: u64) -> String {
 /// Every Application there may ever be.
 const NAMES: u64 = 9;
 
-fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
+fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize, action: &str) -> Fleet {
     // Small fleets are quick and show most of what large ones do.
-    let apps = if dice.chance(20) { dice.between(6, 7) } else { dice.between(3, 4) };
+    let apps = if dice.chance(20) || action == "Exodus" { dice.between(6, 7) } else { dice.between(3, 4) };
     let spread = dice.chance(30);
     let elements = (0..apps).map(|number| (name(number), element(dice, members, tiers, spread)));
     let mut elements: BTreeMap<String, Element> = elements.collect();
@@ -203,6 +212,7 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize) -> Fleet {
         finalizer: dice.chance(60),
         automated: dice.chance(60),
         paused: false,
+        broken: false,
         abort: None,
         retry: None,
         skips: BTreeMap::new(),
@@ -233,7 +243,13 @@ fn steps(dice: &mut Dice, tiers: usize) -> Vec<Step> {
             _ => Some(json!(0)),
         }
     };
-    (0..tiers).map(|tier| Step { tier, max_update: limit(dice) }).collect()
+    let step = |tier| {
+        let max_update = limit(dice);
+        let wait = dice.chance(12).then(|| dice.between(5, 40));
+        let failures = dice.chance(20).then(|| dice.between(0, 1));
+        Step { tier, max_update, wait, failures }
+    };
+    (0..tiers).map(step).collect()
 }
 
 fn deletion(dice: &mut Dice, tiers: usize) -> Deletion {
@@ -254,7 +270,7 @@ fn deletion(dice: &mut Dice, tiers: usize) -> Deletion {
 fn commits(
     dice: &mut Dice,
     tag: &str,
-    (guarded, slow): (bool, bool),
+    (guarded, slow, fails): (bool, bool, bool),
     number: usize,
 ) -> Vec<BTreeMap<String, Content>> {
     let first = |name: String| (name, Content { version: format!("{tag}0"), mood: Mood::Good, guarded });
@@ -263,7 +279,7 @@ fn commits(
         let all = dice.chance(60);
         let mut next = commits[number - 1].clone();
         for content in next.values_mut() {
-            let bad = matches!(content.mood, Mood::Stuck | Mood::Failing);
+            let bad = content.mood.is_bad();
             if all || bad || dice.chance(50) {
                 content.version = format!("{tag}{number}");
             }
@@ -272,11 +288,13 @@ fn commits(
                 content.guarded = !content.guarded;
             }
         }
-        if dice.chance(35)
-            && let Some(content) = next.get_mut(&name(dice.below(NAMES)))
+        if (dice.chance(35) || fails)
+            && let Some(content) = next.get_mut(&name(dice.below(5)))
         {
             content.version = format!("{tag}{number}");
-            content.mood = *dice.pick(&[Mood::Slow, Mood::Stuck, Mood::Failing]);
+            let moods =
+                [Mood::Slow, Mood::Stuck, Mood::Failing, Mood::Failing, Mood::Refused, Mood::Suspended];
+            content.mood = *dice.pick(&moods);
         }
         commits.push(next);
     }
@@ -295,12 +313,14 @@ struct Draft {
     tiers: usize,
     members: Vec<&'static str>,
     fleet: Fleet,
+    /// Whether all but one have left.
+    exodus: bool,
     actions: Vec<(Duration, Action)>,
     pushes: [usize; BRANCHES.len()],
 }
 
 /// How often people do what, of a hundred times.
-const WEIGHTS: [(&str, u64); 27] = [
+const WEIGHTS: [(&str, u64); 32] = [
     ("Push", 26),
     ("Variant", 9),
     ("Option", 4),
@@ -317,6 +337,11 @@ const WEIGHTS: [(&str, u64); 27] = [
     ("Flap", 4),
     ("Drift", 5),
     ("Storm", 3),
+    ("Exodus", 2),
+    ("Return", 1),
+    ("Break", 2),
+    ("Mend", 1),
+    ("Window", 3),
     ("EditSpec", 2),
     ("EditLabel", 2),
     ("EditStamp", 2),
@@ -348,6 +373,12 @@ impl Draft {
         }
         if self.fleet.paused {
             self.add(Action::Resume);
+        }
+        if self.fleet.broken {
+            self.add(Action::Mend);
+        }
+        if self.exodus {
+            self.add(Action::Return);
         }
         if action == "Drift" || self.dice.chance(10) {
             let drift = self.action("Drift");
@@ -416,6 +447,15 @@ impl Draft {
                 self.fleet.paused = !self.fleet.paused;
                 if self.fleet.paused { Action::Pause } else { Action::Resume }
             }
+            "Exodus" | "Return" => {
+                self.exodus = !self.exodus;
+                if self.exodus { Action::Exodus } else { Action::Return }
+            }
+            "Break" | "Mend" => {
+                self.fleet.broken = !self.fleet.broken;
+                if self.fleet.broken { Action::Break } else { Action::Mend }
+            }
+            "Window" => Action::Window { time: Duration::from_secs(self.dice.between(5, 60)) },
             "Abort" => Action::Abort,
             "Retry" => {
                 let app = self.dice.chance(30).then(|| self.member());

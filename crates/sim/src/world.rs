@@ -10,6 +10,7 @@ use baton_clusters::{ClusterAccess, Connect};
 use baton_controllers::{ApplicationController, ApplicationSettings, Clock, Controller, Settings};
 use baton_generators::Generators;
 use baton_manifests::Manifests;
+use baton_rollout::fuse::Fuse;
 use baton_scm::Hosts;
 use jiff::SignedDuration;
 use kube::Client;
@@ -223,6 +224,7 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
         clock: parts.clock(Process::Sets),
         seed: parts.seed,
         progressive_syncs: true,
+        deletion_fuse: Fuse::Share(50),
         ..Settings::new(NAMESPACE)
     };
     // No set of a world asks a host, and to make what asks them costs more than most of what a world does.

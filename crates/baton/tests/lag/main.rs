@@ -16,6 +16,7 @@ mod recorder;
 use std::env;
 use std::time::Duration;
 
+use baton_rules::Rule;
 use baton_sim::checker::{Case, Entry, starts, violations};
 use fleet::{Fleet, Scenario};
 use jiff::SignedDuration;
@@ -40,14 +41,53 @@ async fn order_holds_where_several_repositories_change_at_once() {
     judge(Scenario::ManyRepositories).await;
 }
 
+/// W2: what is reported is believed whatever commit it is of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_rule_that_the_pin_is_reported_order_is_lost() {
+    let changes = number("BATON_LAG_COMMITS").unwrap_or(12);
+    let History { fleet, entries, .. } =
+        record(Scenario::OneRepository, changes, Some(Rule::PinIsReported)).await;
+    let found = violations(&case(&entries, &fleet));
+    println!("without the rule: {changes} changes, {} violations", found.len());
+    assert_ne!(found.len(), 0, "the judge sees what the rule keeps from happening");
+}
+
 /// Makes changes behind lagging proxies and through kills, and reads in the history whether the order held.
 async fn judge(scenario: Scenario) {
-    let seed: u64 = number("BATON_TEST_SEED").unwrap_or_else(rand::random);
     let changes = number("BATON_LAG_COMMITS").unwrap_or(3);
+    let History { seed, fleet, entries, kills } = record(scenario, changes, None).await;
+    let (found, starts) = (violations(&case(&entries, &fleet)), starts(&entries));
+    for violation in &found {
+        println!("{violation}");
+    }
+    println!(
+        "{scenario:?}, seed {seed}: {changes} changes, {} syncs, {} writes, {kills} kills, {} violations",
+        starts.len(),
+        entries.len(),
+        found.len()
+    );
+    assert_eq!(found.len(), 0, "BATON_TEST_SEED={seed} repeats the choices");
+    // Every Application was synced at the beginning and in the end.
+    assert!(starts.len() >= 2 * fleet.applications().len(), "the judge saw {} syncs", starts.len());
+    let disordered = disordered(&entries);
+    assert_ne!(violations(&case(&disordered, &fleet)).len(), 0, "the judge sees what is out of order");
+}
+
+/// What happened.
+struct History {
+    seed: u64,
+    fleet: Fleet,
+    entries: Vec<Entry>,
+    kills: usize,
+}
+
+/// Makes changes behind lagging proxies and through kills.
+async fn record(scenario: Scenario, changes: u32, without: Option<Rule>) -> History {
+    let seed: u64 = number("BATON_TEST_SEED").unwrap_or_else(rand::random);
     let delay = env::var("BATON_LAG_DELAY").unwrap_or_else(|_| "1s".to_owned());
     println!("{scenario:?}, seed {seed}: {changes} changes, watches late by up to {delay}");
     let mut random = StdRng::seed_from_u64(seed);
-    let mut place = Place::start(random.random(), &delay).await;
+    let mut place = Place::start(random.random(), &delay, without).await;
     let mut fleet = Fleet::new(scenario, place.path("git"));
     place.create(&fleet).await;
     place.until_done(&mut random, &fleet).await;
@@ -63,24 +103,10 @@ async fn judge(scenario: Scenario) {
     }
     let kills = place.kills();
     let (entries, told) = place.end().await;
-    let (found, starts) = (violations(&case(&entries, &fleet)), starts(&entries));
     for line in told {
         println!("{line}");
     }
-    for violation in &found {
-        println!("{violation}");
-    }
-    println!(
-        "{scenario:?}, seed {seed}: {changes} changes, {} syncs, {} writes, {kills} kills, {} violations",
-        starts.len(),
-        entries.len(),
-        found.len()
-    );
-    assert_eq!(found.len(), 0, "BATON_TEST_SEED={seed} repeats the choices");
-    // Every Application was synced at the beginning and in the end.
-    assert!(starts.len() >= 2 * fleet.applications().len(), "the judge saw {} syncs", starts.len());
-    let disordered = disordered(&entries);
-    assert_ne!(violations(&case(&disordered, &fleet)).len(), 0, "the judge sees what is out of order");
+    History { seed, fleet, entries, kills }
 }
 
 fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {

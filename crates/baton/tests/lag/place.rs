@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baton_rules::{Rule, WITHOUT};
 use baton_sim::checker::Entry;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -28,6 +29,7 @@ pub(crate) struct Place {
     recorder: Recorder,
     controllers: Vec<Controller>,
     kills: usize,
+    without: Option<Rule>,
 }
 
 /// A controller and the proxy it stands behind.
@@ -41,7 +43,7 @@ struct Controller {
 }
 
 impl Place {
-    pub(crate) async fn start(seed: u64, delay: &str) -> Place {
+    pub(crate) async fn start(seed: u64, delay: &str, without: Option<Rule>) -> Place {
         let home = tempfile::tempdir().expect("a directory");
         let path = |name: &str| home.path().join(name).to_str().expect("UTF-8").to_owned();
         let mut api = Running::start([
@@ -78,12 +80,12 @@ impl Place {
                     &seed.to_string(),
                 ]);
                 proxy.line_with("kubectl");
-                let running = controller(name, &kubeconfig);
+                let running = controller(name, &kubeconfig, without);
                 let dies = Instant::now() + Duration::from_secs(5);
                 Controller { name, running, proxy, kubeconfig, dies }
             })
             .into();
-        Place { _api: api, client, recorder, controllers, kills: 0, home }
+        Place { _api: api, client, recorder, controllers, kills: 0, without, home }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -135,7 +137,7 @@ impl Place {
                 () = self.recorder.until(|recorded| is_so(recorded).then_some(())) => return,
                 () = tokio::time::sleep_until(next.dies) => {
                     next.running.kill();
-                    next.running = controller(next.name, &next.kubeconfig);
+                    next.running = controller(next.name, &next.kubeconfig, self.without);
                     next.dies = Instant::now() + crate::pause(random);
                     self.kills += 1;
                 }
@@ -173,7 +175,7 @@ fn standing(application: &Value) -> String {
     )
 }
 
-fn controller(name: &str, kubeconfig: &str) -> Running {
+fn controller(name: &str, kubeconfig: &str, without: Option<Rule>) -> Running {
     let mut command = baton();
     command
         .args(["controller", "--controllers", name, "--allow-local-repos", "--enable-progressive-syncs"])
@@ -181,6 +183,9 @@ fn controller(name: &str, kubeconfig: &str) -> Running {
         // Each Application looks at git on its own, which is what the order has to hold against.
         .env("ARGOCD_RECONCILIATION_TIMEOUT", "5s")
         .env("ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER", "5s");
+    if let Some(rule) = without {
+        command.env(WITHOUT, format!("{rule:?}"));
+    }
     Running::of(command)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_api::project::SyncWindow;
 use baton_api::{AppProject, ApplicationSet};
@@ -13,6 +14,9 @@ use kube::{Resource, ResourceExt};
 use super::Shared;
 use crate::application_set::{application_changed, secret_data, set_changed};
 use crate::cache::{ApplicationChange, ClusterChange, Follower, ObjectKey, Observed, SetChange};
+
+/// How late a set may list how one of its Applications is.
+const LISTED_AFTER: Duration = Duration::from_secs(30);
 
 /// Feeds the caches and wakes the sets that a change concerns.
 #[derive(Clone)]
@@ -39,6 +43,12 @@ impl Feed {
     fn applications(&self, changes: Vec<ApplicationChange>) {
         let owners = changes.iter().filter_map(application_changed);
         self.wake(owners.cloned());
+        // What a set lists of its Applications follows them, but not each of their steps.
+        for change in &changes {
+            if let ApplicationChange::Status { owner } = change {
+                self.0.queue.add_after(owner.clone(), LISTED_AFTER);
+            }
+        }
     }
 
     /// Shows the rollout side an Application; `before` is the set it belonged to.

@@ -1,7 +1,9 @@
 //! I2: never more Applications of a step under way than `maxUpdate` allows, judged whenever one is started.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::done::has_failed;
 use super::history::History;
 use super::sources::revisions;
 use super::starts::Start;
@@ -46,6 +48,10 @@ fn judge<'h>(
     };
     let counts = |other: &&str| counts(other) && !wanted.skips(history, other, start.place);
     let under_way: Vec<&str> = members.into_iter().filter(|other| *other != name).filter(counts).collect();
+    // Those that may fail hold nobody up.
+    let failed =
+        under_way.iter().filter(|name| has_failed(history, name, Timestamp::MIN, start.place)).count();
+    let limit = limit + failed.min(wanted.steps[step].failures());
     (under_way.len() + 1 > limit).then(|| {
         let step = step + 1;
         format!("{name} was started beside {under_way:?}, and step {step} lets {limit} be under way")

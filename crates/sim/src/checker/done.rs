@@ -33,6 +33,16 @@ pub(super) fn was_done(
     })
 }
 
+/// Whether an Application failed between a time and a place.
+pub(super) fn has_failed(history: &History<'_>, name: &str, from: Timestamp, before: usize) -> bool {
+    let states = history.states(("control", APPS, name), from, before);
+    states.iter().any(|version| {
+        let app = &version.entry.object;
+        matches!(text(app, "/status/operationState/phase"), "Failed" | "Error")
+            || text(app, "/status/health/status") == "Degraded"
+    })
+}
+
 /// What keeps an Application from being done at a specification and commits, by its own words.
 pub(super) fn why_not(app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Option<String> {
     let sync = &app["status"]["sync"];

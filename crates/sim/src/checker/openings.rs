@@ -2,9 +2,10 @@
 //!
 //! The head records the version of that list. It is believed in nothing: what the API held at that version is looked up.
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::done::why_not;
+use super::done::{has_failed, why_not};
 use super::history::History;
 use super::order::Runs;
 use super::starts::Stamp;
@@ -94,18 +95,31 @@ fn judge<'h>(
     listed: usize,
 ) -> Option<String> {
     let from = runs.began(opening.stamp).unwrap_or(opening.entry.at) - case.slack;
-    let mut earlier = (0..opening.step).flat_map(|step| wanted.members(step));
-    earlier.find_map(|name| {
-        if wanted.skips(history, name, opening.place) {
-            return None;
+    for (number, step) in wanted.steps.iter().enumerate().take(opening.step) {
+        let mut failures = step.failures();
+        // It must have been well for as long as its step asks; the last before this one, that is.
+        let soaks = if number + 1 == opening.step { step.wait() } else { SignedDuration::ZERO };
+        for name in wanted.members(number) {
+            if wanted.skips(history, name, opening.place) {
+                continue;
+            }
+            let spec = &wanted.apps[name].spec;
+            let accepted = runs.accepted(case, (opening.stamp, spec), (from, opening.entry.at));
+            let since = opening.entry.at - soaks;
+            let states = history.states(("control", APPS, name), since, listed);
+            let states = if soaks.is_zero() { states.get(..1) } else { Some(&*states) };
+            let states = states.unwrap_or_default();
+            let why = match history.state("control", APPS, name, listed) {
+                Some(_) => states.iter().find_map(|state| why_not(&state.entry.object, spec, &accepted)),
+                None => Some("it is not there".to_owned()),
+            };
+            let Some(why) = why else { continue };
+            if failures > 0 && has_failed(history, name, from, opening.place) {
+                failures -= 1;
+                continue;
+            }
+            return Some(format!("{name} was not done in it: {why}"));
         }
-        let spec = &wanted.apps[name].spec;
-        let accepted = runs.accepted(case, (opening.stamp, spec), (from, opening.entry.at));
-        let state = history.state("control", APPS, name, listed);
-        let why = match state {
-            Some(state) => why_not(&state.entry.object, spec, &accepted)?,
-            None => "it is not there".to_owned(),
-        };
-        Some(format!("{name} was not done in it: {why}"))
-    })
+    }
+    None
 }

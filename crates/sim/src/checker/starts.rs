@@ -65,7 +65,9 @@ fn is_ours(app: &Value) -> bool {
         .map(|entry| text(entry, "/manager"))
         .collect();
     let info = app.pointer("/operation/info").and_then(Value::as_array);
-    owners == [MANAGER] || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
+    let by_person = app["operation"]["initiatedBy"]["automated"] != true;
+    (owners == [MANAGER] && !by_person)
+        || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
 }
 
 impl<'h> Stamp<'h> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::history::History;
@@ -173,6 +173,17 @@ impl Step<'_> {
                 _ => value.is_none(),
             }
         })
+    }
+
+    /// How long it must have been well before the next may open.
+    pub(super) fn wait(self) -> SignedDuration {
+        let seconds = self.0["waitDuration"].as_str().and_then(|text| text.strip_suffix('s')?.parse().ok());
+        SignedDuration::from_secs(seconds.unwrap_or(0))
+    }
+
+    /// How many may fail.
+    pub(super) fn failures(self) -> usize {
+        self.0["maxFailures"].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
     }
 
     /// How many of `total` may be under way at once; none is all.
