@@ -13,7 +13,7 @@ use crate::fleet::{Content, Deletion, EXTRA, Element, Fleet, Home, Mood, NAMESPA
 use crate::fleet::{VARIANTS, server};
 use crate::repository::Branch;
 use crate::run::{self, Report};
-use crate::scenario::{Process, Scenario};
+use crate::scenario::{self, Process, Scenario};
 use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 use crate::world::CONTROL;
 
@@ -216,6 +216,7 @@ impl Given {
             actions: self.actions(&mut Dice::new(seed, "actions"), plan),
             weather: Weather::of(&plan.faults.0),
             dooms,
+            skew: scenario::skew(&mut Dice::new(seed, "skew"), plan.faults.has(Fault::Skew)),
             second,
             before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
             after: if plan.faults.is_empty() { Duration::ZERO } else { Duration::from_secs(120) },
@@ -238,6 +239,7 @@ impl Given {
             finalizer: false,
             automated: self.automated,
             paused: false,
+            broken: false,
             abort: None,
             retry: None,
             skips: BTreeMap::new(),

@@ -67,7 +67,8 @@ impl Scenario {
         if action == "Retry" {
             fleet.steps.iter_mut().for_each(|step| step.failures = Some(dice.below(2)));
         }
-        let featured = Fault::ALL[count(seed) % Fault::ALL.len()];
+        // Shifted a little more each time round, so that each fault meets each action.
+        let featured = Fault::ALL[(count(seed) + count(seed) / ACTIONS.len()) % Fault::ALL.len()];
         // Where little goes wrong at once, the judge knows best what a controller could have known.
         let alone = Dice::new(seed, "alone").chance(40);
         let mut draft = Draft {
@@ -91,7 +92,8 @@ impl Scenario {
             .collect();
         let mut dice = Dice::new(seed, "faults");
         let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
-        let skew = skew(&mut Dice::new(seed, "skew"), featured, alone);
+        let wrong = featured == Fault::Skew || (dice.chance(10) && !alone);
+        let skew = skew(&mut Dice::new(seed, "skew"), wrong);
         let dooms = [Process::Sets, Process::Applications]
             .map(|process| (process, dooms(&mut dice, process, featured, alone)))
             .into_iter()
@@ -174,15 +176,11 @@ fn dooms(dice: &mut Dice, process: Process, featured: Fault, alone: bool) -> Vec
     dooms
 }
 
-fn skew(dice: &mut Dice, featured: Fault, alone: bool) -> BTreeMap<Process, i64> {
-    let mut skew = BTreeMap::new();
-    for process in [Process::Sets, Process::Applications] {
-        let wrong = i64::try_from(dice.between(1, 120)).unwrap_or(0) - 60;
-        if featured == Fault::Skew || (dice.chance(10) && !alone) {
-            skew.insert(process, wrong);
-        }
-    }
-    skew
+/// How wrong either clock is, if they are.
+pub(crate) fn skew(dice: &mut Dice, wrong: bool) -> BTreeMap<Process, i64> {
+    let mut seconds = || i64::try_from(dice.between(1, 120)).unwrap_or(0) - 60;
+    let all = [Process::Sets, Process::Applications].map(|process| (process, seconds()));
+    all.into_iter().filter(|_| wrong).collect()
 }
 
 fn count(number: u64) -> usize {

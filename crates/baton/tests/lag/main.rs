@@ -96,6 +96,8 @@ async fn record(scenario: Scenario, changes: u32, without: Option<Rule>) -> Hist
         place.tell(&fleet).await;
         // A change may come while the one before it is still on its way; the last one is seen to its end.
         match change == changes || random.random_bool(0.6) {
+            // Nobody knows what becomes of it without a rule.
+            _ if without.is_some() => place.meanwhile(&mut random, Duration::from_secs(6)).await,
             true => place.until_done(&mut random, &fleet).await,
             false => place.until_begun(&mut random, &fleet).await,
         }

@@ -128,6 +128,11 @@ impl Place {
         self.kill_until(random, |recorded| recorded.applications().any(has_begun)).await;
     }
 
+    /// For so long, whatever becomes of it. Controllers die meanwhile.
+    pub(crate) async fn meanwhile(&mut self, random: &mut StdRng, time: Duration) {
+        let _ = tokio::time::timeout(time, self.kill_until(random, |_| false)).await;
+    }
+
     /// Kills controllers at their times until the history says that it is so.
     async fn kill_until(&mut self, random: &mut StdRng, is_so: impl Fn(&Recorded) -> bool) {
         loop {

@@ -62,6 +62,28 @@ fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
     }
 }
 
+/// Applications are deleted and made anew, and nobody hears of their end: each counts once, and the rollout ends.
+#[test]
+fn one_made_anew_before_its_end_was_seen_counts_once() {
+    for seed in 1..=10 {
+        let mut world = World::new(seed);
+        world.faulty = false;
+        let mut controller = Controller::start(&mut world);
+        while world.now < 300_000 {
+            let before = world.now;
+            world.now += 100;
+            world.live_on();
+            if world.now < 60_000 && before / 5000 != world.now / 5000 {
+                world.create(world.now / 5000 % 3, false);
+            }
+            controller.listen(&world);
+            controller.act(&mut world);
+        }
+        let blockers = controller.machine.blockers(time(world.now));
+        assert!(controller.machine.head().run.finished.is_some(), "seed {seed}: {blockers:?}");
+    }
+}
+
 /// Changes the template, or the steps too, at many moments of a run that is to be finished: it ends with what it was begun
 /// for, and the next run brings the rest.
 #[test]

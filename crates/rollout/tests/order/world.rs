@@ -169,6 +169,9 @@ impl World {
             wipes_at: 0,
             gone_at: None,
         };
+        // What was before under this name is nobody's business any more.
+        self.started.remove(&name);
+        self.arrived.remove(&name);
         self.things.insert(name, thing);
     }
 

@@ -38,7 +38,8 @@ fn judge<'h>(
     let name = &*start.entry.name;
     let step = wanted.step(name)?;
     let members: Vec<&str> = wanted.members(step).collect();
-    let limit = wanted.steps[step].limit(members.len())?;
+    let total = members.len();
+    let limit = wanted.steps[step].limit(total)?;
     // Where limits were lowered, or Applications moved, more may be under way than there is room for. One of them begins
     // anew in its own slot then, which makes them no more; but not beside the operation of another.
     let again = is_under_way(history, name, start.place, earlier);
@@ -51,7 +52,7 @@ fn judge<'h>(
     // Those that may fail hold nobody up.
     let failed =
         under_way.iter().filter(|name| has_failed(history, name, Timestamp::MIN, start.place)).count();
-    let limit = limit + failed.min(wanted.steps[step].failures());
+    let limit = limit + failed.min(wanted.steps[step].failures(total));
     (under_way.len() + 1 > limit).then(|| {
         let step = step + 1;
         format!("{name} was started beside {under_way:?}, and step {step} lets {limit} be under way")

@@ -96,7 +96,7 @@ fn judge<'h>(
 ) -> Option<String> {
     let from = runs.began(opening.stamp).unwrap_or(opening.entry.at) - case.slack;
     for (number, step) in wanted.steps.iter().enumerate().take(opening.step) {
-        let mut failures = step.failures();
+        let mut failures = step.failures(wanted.members(number).count());
         // It must have been well for as long as its step asks; the last before this one, that is.
         let soaks = if number + 1 == opening.step { step.wait() } else { SignedDuration::ZERO };
         for name in wanted.members(number) {

@@ -126,7 +126,7 @@ fn judge<'h>(
     let from = if opens { began.max(start.entry.at - case.slack) } else { began };
     let mut found = Vec::new();
     for before in 0..step {
-        let mut failures = wanted.steps[before].failures();
+        let mut failures = wanted.steps[before].failures(wanted.members(before).count());
         for name in wanted.members(before) {
             let spec = &wanted.apps[name].spec;
             let accepted = runs.accepted(case, (stamp, spec), (began - case.slack, start.entry.at));

@@ -181,9 +181,13 @@ impl Step<'_> {
         SignedDuration::from_secs(seconds.unwrap_or(0))
     }
 
-    /// How many may fail.
-    pub(super) fn failures(self) -> usize {
-        self.0["maxFailures"].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
+    /// How many of `total` may fail.
+    pub(super) fn failures(self, total: usize) -> usize {
+        let share = |text: &str| Some(text.strip_suffix('%')?.parse::<usize>().ok()? * total / 100);
+        match &self.0["maxFailures"] {
+            Value::String(text) => share(text).unwrap_or(0),
+            other => other.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0),
+        }
     }
 
     /// How many of `total` may be under way at once; none is all.

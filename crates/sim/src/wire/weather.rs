@@ -95,7 +95,7 @@ impl Fault {
 
     /// Whether it strikes all the time where it strikes at all.
     pub(crate) fn is_frequent(self) -> bool {
-        matches!(self, Fault::Late | Fault::WatchCut | Fault::TooOld)
+        matches!(self, Fault::Late | Fault::WatchCut | Fault::TooOld | Fault::StaleList | Fault::Skew)
     }
 
     /// Whether it is something that happens to a world at a moment, and not to a request.
@@ -244,6 +244,7 @@ impl Weather {
             // What is too old was cut before.
             cut: cuts.then_some(Duration::from_secs(30)),
             too_old: if has(Fault::TooOld) { 50 } else { 0 },
+            stale: if has(Fault::StaleList) { 50 } else { 0 },
         }
     }
 
