@@ -51,7 +51,7 @@ pub enum Rule {
     ConsistentList,
     /// What is known of an Application is known of its UID.
     Uids,
-    /// An older version never replaces a newer one.
+    /// An older version never replaces a newer one, and a write is refused where the object has moved on.
     NewestVersion,
     /// A specification that was invalid is mended before it is synced.
     InvalidFirst,

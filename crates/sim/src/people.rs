@@ -381,7 +381,12 @@ impl<'w> People<'w> {
             let meant: BTreeSet<String> =
                 named.into_iter().filter(|(name, _)| name == "Regressed").map(|(_, object)| object).collect();
             let heals = self.fleet.automated;
-            self.sync_those(|name, app| meant.contains(name) && !(heals && is_at_last_sync(app))).await;
+            // What was never synced is for the rollout to sync.
+            let was_synced = |app: &Value| app.pointer("/status/history/0").is_some();
+            self.sync_those(|name, app| {
+                meant.contains(name) && was_synced(app) && !(heals && is_at_last_sync(app))
+            })
+            .await;
         }
     }
 

@@ -18,6 +18,8 @@ use crate::wire::Fault;
 use crate::world::{World, epoch};
 use crate::{tally, timeline};
 
+/// How long a controller takes from a read to a write where nothing keeps it.
+const MOMENT: SignedDuration = SignedDuration::from_secs(2);
 /// How late a controller may know of a change where nothing but watches is late.
 const PROMPT: SignedDuration = SignedDuration::from_secs(10);
 /// How late a controller may know of a change: the latest watch, the longest crash, and the time to start anew.
@@ -134,6 +136,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         wanted: telling.wanted,
         by_people: &people.removed,
         slack: slack(&scenario),
+        moment: if scenario.is_smooth() { MOMENT } else { slack(&scenario) },
         ended: rested,
     };
     let mut violations = checker::violations(&case);

@@ -83,9 +83,9 @@ impl Scenario {
         draft.draw(action, featured, alone);
         let (actions, pushes) = (draft.actions, draft.pushes);
         let mut dice = Dice::new(seed, "commits");
-        let guarded = action == "Approve" || dice.chance(12);
+        let guarded = action == "Approve" || dice.chance(if action == "Recreate" { 60 } else { 12 });
         // Where all are slow, much happens in the middle of a rollout.
-        let slow = dice.chance(15);
+        let slow = dice.chance(if action == "Storm" { 60 } else { 15 });
         let branches = pushes.iter().zip(["m", "r", "x"]);
         let commits = branches
             .map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow, action == "Retry"), pushes + 1))
@@ -94,8 +94,10 @@ impl Scenario {
         let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
         let wrong = featured == Fault::Skew || (dice.chance(10) && !alone);
         let skew = skew(&mut Dice::new(seed, "skew"), wrong);
+        // People hold a rollout where nothing moves.
+        let holds = ["Pause", "Abort"].contains(&action);
         let dooms = [Process::Sets, Process::Applications]
-            .map(|process| (process, dooms(&mut dice, process, featured, alone)))
+            .map(|process| (process, dooms(&mut dice, process, featured, (alone, holds))))
             .into_iter()
             .collect();
         let second = (featured == Fault::SecondLeader || (dice.chance(12) && !alone)).then(|| {
@@ -145,9 +147,15 @@ impl Scenario {
 }
 
 /// The blows to one controller.
-fn dooms(dice: &mut Dice, process: Process, featured: Fault, alone: bool) -> Vec<(Doom, Duration)> {
+fn dooms(
+    dice: &mut Dice,
+    process: Process,
+    featured: Fault,
+    (alone, holds): (bool, bool),
+) -> Vec<(Doom, Duration)> {
     let others = |dice: &mut Dice, percent: u64| dice.chance(percent) && !alone;
-    let freezes = process == Process::Sets && (featured == Fault::FrozenLeader || others(dice, 15));
+    let freezes = process == Process::Sets
+        && (featured == Fault::FrozenLeader || others(dice, 15) || (holds && dice.chance(50)));
     let crashes = if others(dice, 40) { dice.between(1, 3) } else { 0 };
     let sure = match (process, featured) {
         (_, Fault::CrashBefore) => Some(Blow::Before),
@@ -157,6 +165,7 @@ fn dooms(dice: &mut Dice, process: Process, featured: Fault, alone: bool) -> Vec
     let mut dooms = Vec::new();
     if freezes {
         let moment = match dice.chance(75) {
+            true if holds => Moment::Recorded(dice.between(6, 20)),
             true => Moment::Recorded(dice.between(1, 10)),
             false => Moment::Write(dice.between(1, 25)),
         };
@@ -360,6 +369,19 @@ impl Draft {
         let sure = self.dice.below(number + 1);
         for place in 0..=number {
             let word = if place == sure { action } else { self.word() };
+            // What these are about is a rollout that is under way.
+            match word {
+                "Pause" | "Abort" => {
+                    let push = self.push();
+                    self.add(push);
+                }
+                "Storm" => {
+                    let first = self.fleet.elements.iter().find(|(_, element)| element.tier == 0);
+                    let noticed = first.map(|(name, _)| name.clone()).into_iter().collect();
+                    self.add(Action::Push { branch: 0, noticed });
+                }
+                _ => {}
+            }
             let action = self.action(word);
             self.add(action);
         }
@@ -378,9 +400,11 @@ impl Draft {
         if self.exodus {
             self.add(Action::Return);
         }
-        if action == "Drift" || self.dice.chance(10) {
-            let drift = self.action("Drift");
-            self.add(drift);
+        for (word, chance) in [("Drift", 10), ("Recreate", 5)] {
+            if action == word || self.dice.chance(chance) {
+                let late = self.action(word);
+                self.add(late);
+            }
         }
         if action == "DeleteSet" || self.dice.chance(20) {
             let cascade = *self.dice.pick(&["Background", "Background", "Foreground", "Orphan"]);

@@ -128,12 +128,16 @@ fn every_rule_and_every_hole_has_its_row() {
 }
 
 /// Searches worlds for a rule: `BATON_RULE=Limit BATON_INVARIANT=I2 cargo test -p baton-sim --test mutants -- search
-/// --nocapture`; nothing where none is named.
+/// --nocapture`; nothing where none is named. With `BATON_SIM_SEED` it tells what happens in that world without it.
 #[test]
 fn search() {
     let Ok(named) = std::env::var("BATON_RULE") else { return };
     let invariant = std::env::var("BATON_INVARIANT").unwrap_or_else(|_| "I1 I2 I3 I4 I6 I7".to_owned());
     let rule = Rule::ALL.into_iter().find(|rule| format!("{rule:?}") == named).expect("the name of a rule");
+    if let Some(seed) = number("BATON_SIM_SEED") {
+        println!("{}", without(rule, || run::seed(seed, true)));
+        return;
+    }
     let first = number("BATON_SIM_FIRST_SEED").unwrap_or(1);
     let seeds = number("BATON_SIM_SEEDS").unwrap_or(SEEDS);
     let stride = number("BATON_SIM_STRIDE").unwrap_or(1).max(1);

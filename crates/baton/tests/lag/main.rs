@@ -120,6 +120,7 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         wanted: None,
         by_people: &[],
         slack: SLACK,
+        moment: SLACK,
         ended: false,
     }
 }

@@ -13,6 +13,7 @@ use baton_rollout::control;
 use baton_rollout::head::{Change, Intent, Run};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
 use baton_rollout::steps::Steps;
+use baton_rules::{Rule, holds};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::Client;
@@ -467,7 +468,7 @@ impl Reconciler {
             return Written::NotMade;
         }
         let version = write.version.to_string();
-        let seen = Seen { uid: &write.uid, version: Some(&version) };
+        let seen = Seen { uid: &write.uid, version: Some(&*version).filter(|_| holds(Rule::NewestVersion)) };
         match applications.patch(&write.name, patch, seen).await {
             Ok(answer) => Written::Answer(answer),
             Err(error) if error.is_conflict() || error.is_not_found() => Written::NotMade,

@@ -161,7 +161,8 @@ impl Machine {
             let mut used = count.used - self.released(step, change, |_| true);
             let mut active = count.active - self.released(step, change, |share| share.active);
             let mut firm = count.firm - self.released(step, change, |share| share.firm);
-            if step < open && self.tally.is_reached(step) {
+            let reached = self.tally.is_reached(step) || !holds(Rule::LaterStepsClose);
+            if step < open && reached {
                 for name in count.writing.iter().take(left) {
                     self.add_intent(name, false, change, &mut left, now, |_| true);
                 }

@@ -98,7 +98,8 @@ impl Machine {
                         judged = begun;
                     }
                 }
-                if !live.terminating && !case.is_settled() {
+                let leaves = live.terminating && holds(Rule::TerminatingIsLeftAlone);
+                if !leaves && !case.is_settled() {
                     self.unsettled.insert(name.clone());
                 }
                 armed = !live.automatic && !case.is_arming();

@@ -100,6 +100,8 @@ pub struct Case<'h> {
     pub by_people: &'h [(Timestamp, String, String)],
     /// How late a controller may know of a change, or carry out what it decided on.
     pub slack: SignedDuration,
+    /// How long a controller may take from what it read to what it writes.
+    pub moment: SignedDuration,
     /// Whether nothing was written for a while in the end, so that what is not done now never will be.
     pub ended: bool,
 }

@@ -26,6 +26,14 @@ pub(super) fn violations<'h>(
             .map(|wanted| judge(case, history, runs, wanted, &opening, listed))
             .collect();
         judged.sort_by_key(Option::is_some);
+        // A consistent list is no older than when it was asked for.
+        let known = case.entries[..opening.place]
+            .iter()
+            .rev()
+            .find(|entry| &*entry.cluster == "control" && entry.at <= opening.entry.at - case.moment);
+        if known.and_then(version).is_some_and(|known| known > opening.version) {
+            judged = vec![Some("the list was old".to_owned())];
+        }
         if let Some(Some(why)) = judged.into_iter().next() {
             let (step, run, version) = (opening.step + 1, opening.stamp.run, opening.version);
             let text = format!("step {step} of run {run} was opened by the list at version {version}: {why}");
@@ -78,11 +86,14 @@ pub(super) fn is_open(case: &Case<'_>, history: &History<'_>, run: u64, step: us
 
 /// Where in the history the control plane came to a version.
 fn place_of(entries: &[Entry], version: u64) -> usize {
-    let is_later = |entry: &Entry| {
-        &*entry.cluster == "control"
-            && text(&entry.object, "/metadata/resourceVersion").parse::<u64>().is_ok_and(|own| own > version)
-    };
+    let is_later =
+        |entry: &Entry| &*entry.cluster == "control" && self::version(entry).is_some_and(|own| own > version);
     entries.iter().position(is_later).unwrap_or(entries.len())
+}
+
+/// The version of the control plane that a write made.
+fn version(entry: &Entry) -> Option<u64> {
+    text(&entry.object, "/metadata/resourceVersion").parse().ok()
 }
 
 /// What keeps a step from being open by one version of the set.

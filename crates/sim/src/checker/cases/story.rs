@@ -235,6 +235,7 @@ impl Story {
             wanted: None,
             by_people: &self.by_people,
             slack: SignedDuration::from_secs(45),
+            moment: SignedDuration::from_secs(2),
             ended: self.ended,
         };
         let told =
