@@ -31,7 +31,8 @@ pub(super) fn violations<'h>(
             .iter()
             .rev()
             .find(|entry| &*entry.cluster == "control" && entry.at <= opening.entry.at - case.moment);
-        if known.and_then(version).is_some_and(|known| known > opening.version) {
+        // The first step needs nobody's consent but that of whoever has automatic sync switched off.
+        if opening.step > 0 && known.and_then(version).is_some_and(|known| known > opening.version) {
             judged = vec![Some("the list was old".to_owned())];
         }
         if let Some(Some(why)) = judged.into_iter().next() {
