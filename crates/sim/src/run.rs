@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -73,6 +74,25 @@ struct Telling<'t> {
 /// If the machine gives no threads, no temporary directory or no git.
 pub fn seed(seed: u64, story: bool) -> Report {
     world(Scenario::new(seed), story)
+}
+
+/// Does something for each number below a count, on every core.
+pub fn each(count: u64, work: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    work(number);
+                }
+            });
+        }
+    });
 }
 
 /// Runs the world of a scenario.

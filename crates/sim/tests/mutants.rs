@@ -5,7 +5,6 @@
 //! thousand others are searched.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use baton_rules::{Rule, without};
 use baton_sim::run;
@@ -73,30 +72,15 @@ fn broken(rule: Rule, invariant: &str, seed: u64) -> Option<String> {
     run::seed(seed, false).violations.is_empty().then(|| found.to_string())
 }
 
-/// Does something for each of so many, on every core.
-fn each(count: usize, work: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    work(number);
-                }
-            });
-        }
-    });
-}
-
 #[test]
 fn the_judge_notices_each_rule_that_is_missing() {
     let missed = Mutex::new(Vec::new());
-    each(NOTICED.len(), |number| {
-        let (names, rule, invariant, seed) = NOTICED[number];
+    run::each(NOTICED.len() as u64, |number| {
+        let Some(&(names, rule, invariant, seed)) =
+            usize::try_from(number).ok().and_then(|number| NOTICED.get(number))
+        else {
+            return;
+        };
         let worlds = std::iter::once(seed).chain((1..=SEEDS).filter(|other| *other != seed));
         let found = worlds.into_iter().find_map(|seed| Some((seed, broken(rule, invariant, seed)?)));
         match found {
@@ -138,8 +122,8 @@ fn search() {
     let seeds = number("BATON_SIM_SEEDS").unwrap_or(SEEDS);
     let stride = number("BATON_SIM_STRIDE").unwrap_or(1).max(1);
     let found = Mutex::new(false);
-    each(usize::try_from(seeds / stride).unwrap_or(usize::MAX), |number| {
-        let seed = first + stride * number as u64;
+    run::each(seeds / stride, |number| {
+        let seed = first + stride * number;
         if !*found.lock()
             && let Some(violation) = broken(rule, &invariant, seed)
         {

@@ -4,7 +4,6 @@
 //! timeline, by `BATON_SIM_SEED=<seed> cargo test -p baton-sim --test seeds -- replay --nocapture`.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use baton_sim::run::{self, Report};
@@ -24,30 +23,19 @@ fn no_seed_breaks_an_invariant() {
     let first = number("BATON_SIM_FIRST_SEED").unwrap_or(1);
     let seeds = number("BATON_SIM_SEEDS").unwrap_or(SEEDS);
     let begun = Instant::now();
-    let next = AtomicU64::new(first);
     let counts: BTreeMap<String, u64> = tally::known().into_iter().map(|what| (what, 0)).collect();
     let (failed, counts) = (Mutex::new(Vec::new()), Mutex::new(counts));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + seeds {
-                        return;
-                    }
-                    let report = run::seed(seed, false);
-                    let mut counts = counts.lock();
-                    for (what, count) in &report.counts {
-                        *counts.entry(what.clone()).or_default() += count;
-                    }
-                    *counts.entry("violations".to_owned()).or_default() += report.violations.len() as u64;
-                    if !report.violations.is_empty() {
-                        tell(&report);
-                        failed.lock().push(seed);
-                    }
-                }
-            });
+    run::each(seeds, |number| {
+        let seed = first + number;
+        let report = run::seed(seed, false);
+        let mut counts = counts.lock();
+        for (what, count) in &report.counts {
+            *counts.entry(what.clone()).or_default() += count;
+        }
+        *counts.entry("violations".to_owned()).or_default() += report.violations.len() as u64;
+        if !report.violations.is_empty() {
+            tell(&report);
+            failed.lock().push(seed);
         }
     });
     println!("{seeds} seeds from {first} on in {:.1} s", begun.elapsed().as_secs_f64());

@@ -4,7 +4,6 @@ mod tell;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
@@ -159,22 +158,10 @@ impl Arguments {
 
     /// Many worlds, on every core; in the order of their seeds.
     fn several(&self, given: &Given, plan: &Plan) -> Result<Vec<Report>, baton_sim::given::Unfit> {
-        let next = AtomicU64::new(0);
         let done = Mutex::new(Vec::new());
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        if number >= self.seeds {
-                            return;
-                        }
-                        let report = given.simulate(plan, self.seed.wrapping_add(number));
-                        done.lock().unwrap_or_else(PoisonError::into_inner).push((number, report));
-                    }
-                });
-            }
+        baton_sim::run::each(self.seeds, |number| {
+            let report = given.simulate(plan, self.seed.wrapping_add(number));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((number, report));
         });
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(number, _)| *number);
