@@ -229,7 +229,7 @@ impl Sight {
             uid: self.uid.clone(),
             version: self.version,
             terminating: self.terminating,
-            stamp: self.stamp.clone(),
+            stamp: self.mark(),
             // What cannot be read is like nothing that is wanted.
             spec: print.unwrap_or_else(|| Fingerprint::of(["unreadable", &self.spec.to_string()])),
             automatic: spec.as_ref().is_none_or(ApplicationSpec::auto_syncs),
@@ -249,6 +249,14 @@ impl Sight {
             closed: None,
             heals_in_order: self.heals_in_order,
         }
+    }
+
+    /// The mark of the last write of a rollout. A controller that does not know it may have taken it away; the one that
+    /// an operation was begun with is left then, and tells that this write has landed.
+    fn mark(&self) -> Option<Stamp> {
+        let begun = self.status.operation_state.as_ref().and_then(|state| state.operation.as_ref());
+        let of_operations = [self.operation.as_ref(), begun].into_iter().flatten().find_map(stamp_of);
+        self.stamp.clone().or(of_operations)
     }
 
     fn last(&self, state: &RawState) -> live::Operation {
@@ -305,6 +313,24 @@ fn revisions(several: &[String], one: &str) -> Vec<Arc<str>> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_mark_that_was_taken_away_is_read_off_the_operation_it_came_with() {
+        let mark = |run: u64| Stamp { set: "uid".into(), run, n: 7, pin: Fingerprint::of(["pin"]) };
+        let operation = |run: u64| json!({"info": [{"name": baton::PIN, "value": mark(run).to_string()}]});
+        let status = json!({"operationState": {"phase": "Running", "operation": operation(1)}});
+        let seen = |annotated: Option<Stamp>, operation: Option<Value>| {
+            let annotations = annotated.map(|mark| [(baton::PIN.to_owned(), mark.to_string())].into());
+            let metadata = ObjectMeta { annotations, ..ObjectMeta::default() };
+            let status = serde_json::from_value(status.clone()).expect("a status");
+            let operation =
+                operation.map(|operation| serde_json::from_value(operation).expect("an operation"));
+            Sight::new(&metadata, json!({}), status, operation).live(&IgnoreRules::default()).stamp
+        };
+        assert_eq!(seen(Some(mark(3)), Some(operation(2))), Some(mark(3)));
+        assert_eq!(seen(None, Some(operation(2))), Some(mark(2)), "what is to be begun is newer");
+        assert_eq!(seen(None, None), Some(mark(1)));
+    }
 
     #[test]
     fn what_is_wrong_names_the_resource_and_what_it_says() {
