@@ -33,6 +33,7 @@ use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::reason;
 use baton_api::names::API_VERSION;
 use baton_api::names::application_set::REFRESH;
+use baton_api::rollout_status::DeletionStatus;
 use baton_api::{ApplicationSet, names};
 use baton_generators::{Generated, Generators, Reads};
 use baton_rollout::pin::Fingerprint;
@@ -362,15 +363,22 @@ impl Reconciler {
         outcome.standing.steps = (ordered.is_some() || fault.is_some()).then_some(fault);
         self.unguard(key, &set, memory).await?;
         let owned = self.known.applications.lock().owned_by(key);
+        let now = self.settings.clock.now();
+        let worth = |status: &DeletionStatus| memory.teardown_writes.may(status, now);
+        let deletion = outcome.shown_deletion(order::rolls(&set, &self.settings));
         let findings = Findings {
             applications: Some(&owned),
             standing: Some(&outcome.standing),
-            deletion: outcome.shown_deletion(order::rolls(&set, &self.settings)),
+            deletion: deletion.filter(|shown| shown.is_none_or(worth)),
             listed_at_most: self.listed_at_most(key, &owned, ordered.is_some()),
             ..self.findings(&verdict)
         };
-        let written = self.write_status(key, set, &findings).await?;
-        let untouched = match written {
+        let written = self.write_status(key, set, &findings).await;
+        let is_written = matches!(written, Ok(Written::Ours(_)));
+        if !is_written || deletion.is_some_and(|shown| shown.is_none()) {
+            memory.teardown_writes = Throttle::default();
+        }
+        let untouched = match written? {
             Written::Ours(set) => {
                 let set = self.spend_approval(key, set, outcome.leaving).await?;
                 let same =

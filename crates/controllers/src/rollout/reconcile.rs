@@ -575,13 +575,11 @@ impl Reconciler {
             let shown = view::shown(&desk.machine, &set, offer.generation, now);
             let plan = desk.view.plan(&shown, &set, now);
             let Some(patch) = plan.patch else { return plan.wait };
-            let verdict = progressing(&set.status.conditions);
             match self.write_view(key, &set, patch).await {
                 Ok(true) => {
                     self.metrics.views.inc();
-                    if self.set(key).is_some_and(|set| progressing(&set.status.conditions) != verdict) {
-                        // The health of the set follows from it, and is not ours to write.
-                        self.generation.add(key.clone());
+                    if let Some(set) = self.set(key) {
+                        desk.view.written(&shown, &set);
                     }
                     return plan.wait;
                 }
@@ -598,7 +596,9 @@ impl Reconciler {
     /// Tells in the status what keeps the rollout from going on.
     async fn show_trouble(&self, key: &ObjectKey, error: &str, since: Timestamp) {
         let Some(set) = self.set(key).filter(|set| rolls(set, &self.settings)) else { return };
-        let Some(patch) = view::troubled(&set, error, since) else { return };
+        let sent = self.desks.lock().get(key).and_then(|desk| desk.view.sent().cloned());
+        let now = self.settings.clock.now_in_seconds();
+        let Some(patch) = view::troubled(&set, sent.as_ref(), error, since, now) else { return };
         if let Err(error) = self.write_view(key, &set, patch).await {
             tracing::warn!(application_set = %key, %error, "the status does not show what is wrong");
         }
@@ -613,6 +613,11 @@ impl Reconciler {
         match self.sets(key).patch_status(&key.name, patch, seen).await {
             Ok(answer) => {
                 self.known.sets.lock().fold_raw(key, &answer);
+                let verdict = progressing(&set.status.conditions);
+                if self.set(key).is_some_and(|set| progressing(&set.status.conditions) != verdict) {
+                    // The health of the set follows from it, and is not ours to write.
+                    self.generation.add(key.clone());
+                }
                 Ok(true)
             }
             Err(error) if error.is_not_found() => Ok(true),

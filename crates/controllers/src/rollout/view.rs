@@ -58,6 +58,8 @@ pub(super) struct View {
     stale_since: Option<Instant>,
     /// The open step and state that the list was last written for.
     stage: Option<(i64, String)>,
+    /// The summary as it was last sent, and what the API kept of it: Argo CD's definitions keep nothing.
+    sent: Option<(RolloutStatus, Option<RolloutStatus>)>,
 }
 
 /// What is to be shown.
@@ -83,6 +85,25 @@ impl View {
         (self.written, self.stage) = (None, None);
     }
 
+    /// What was to be written was, and the set is this now.
+    pub(super) fn written(&mut self, shown: &Shown, set: &ApplicationSet) {
+        self.sent = Some((shown.rollout.clone(), kept(set)));
+    }
+
+    /// The summary as it was last sent.
+    pub(super) fn sent(&self) -> Option<&RolloutStatus> {
+        self.sent.as_ref().map(|(sent, _)| sent)
+    }
+
+    /// Whether the summary is worth a write of its own. It is not where the same was sent before and came back as it is
+    /// stored, nor where the API has kept nothing of it: it goes with other changes then, so that an API that comes to
+    /// know it has it.
+    fn is_news(&self, summary: &RolloutStatus, set: &ApplicationSet) -> bool {
+        let Some((sent, answer)) = &self.sent else { return true };
+        let stored = kept(set);
+        *answer != stored || (stored.is_some() && sent != summary)
+    }
+
     /// How long nothing may be written yet, so that nothing need be made ready.
     pub(super) fn rests(&self) -> Option<Duration> {
         let pause = PAUSE.max(PAUSE_PER_APPLICATION * self.size);
@@ -99,11 +120,12 @@ impl View {
     pub(super) fn plan(&mut self, shown: &Shown, set: &Whole, now: Timestamp) -> Plan {
         let at = Instant::now();
         self.looked = Some(at);
-        let conditions = conditions(set, shown, now);
+        let conditions = conditions(set, shown.progressing.clone(), now);
         let stage = (shown.rollout.step, shown.rollout.state.as_str().to_owned());
         let lists_differ = !lists_the_same(&shown.entries, &set.status.application_status);
         let summary = summary_patch(set, &shown.rollout);
-        let changed = lists_differ || summary.is_some() || !say_the_same(&conditions, &set.status.conditions);
+        let news = summary.is_some() && self.is_news(&shown.rollout, set);
+        let changed = lists_differ || news || !say_the_same(&conditions, &set.status.conditions);
         if !lists_differ {
             self.stale_since = None;
         }
@@ -125,11 +147,11 @@ impl View {
                 wait = Some(due - at);
             }
         }
-        if let Some(summary) = summary {
-            changes.insert("rollout".to_owned(), summary);
-        }
         if !say_the_same(&conditions, &set.status.conditions) {
             changes.insert("conditions".to_owned(), json!(conditions));
+        }
+        if let Some(summary) = summary.filter(|_| news || !changes.is_empty()) {
+            changes.insert("rollout".to_owned(), summary);
         }
         if !holds(Rule::QuietViews) {
             changes.insert("rollout".to_owned(), json!({"message": format!("as of {now}")}));
@@ -175,15 +197,21 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
         })
         .collect();
     entries.sort_by(|a, b| a.application.cmp(&b.application));
+    let mut notes = notes(&rollout.blockers);
+    if machine.holds_back() {
+        notes.push("what the ApplicationSet wants by now waits for the end of this run".to_owned());
+    }
     if entries.len() < total {
         let more = total - entries.len();
         let note = format!("{more} of {total} Applications are not listed: the object would be too large");
         rollout.message = match rollout.message.as_str() {
-            "" => note,
+            "" => note.clone(),
             message => format!("{message} ({note})"),
         };
+        notes.push(note);
     }
-    Shown { total, entries, rollout: as_stored(&rollout), progressing: progressing(step) }
+    let progressing = noted(progressing(step), &notes);
+    Shown { total, entries, rollout: as_stored(&rollout), progressing }
 }
 
 /// Whoever takes over sees what is in the way later than it came.
@@ -216,15 +244,18 @@ pub(crate) fn listable<'a>(names: impl Iterator<Item = &'a str>, namespace: &str
     names.take_while(fits).count()
 }
 
-/// The patch that tells of an error first, if it is not told already. The rest of the view stays as it was.
-pub(super) fn troubled(set: &ApplicationSet, error: &str, since: Timestamp) -> Option<Value> {
-    let mut rollout = set.status.rollout.clone().unwrap_or_default();
+/// The patch that tells of an error first, if it is not told already. The rest of the view stays as it was: as it is
+/// stored, or where the API does not keep it, as it was sent.
+pub(super) fn troubled(
+    set: &ApplicationSet,
+    sent: Option<&RolloutStatus>,
+    error: &str,
+    since: Timestamp,
+    now: Timestamp,
+) -> Option<Value> {
+    let mut rollout = kept(set).or_else(|| sent.cloned()).unwrap_or_default();
     let reason = Reason::ApiError;
     let message: String = error.chars().take(MESSAGE).collect();
-    let told = rollout.blockers.first();
-    if told.is_some_and(|told| told.reason == reason.as_str() && told.message == message) {
-        return None;
-    }
     let before = rollout.blockers.clone();
     rollout.blockers.retain(|blocker| blocker.reason != reason.as_str());
     let mut blocker = Blocker {
@@ -238,15 +269,54 @@ pub(super) fn troubled(set: &ApplicationSet, error: &str, since: Timestamp) -> O
     keep_since(&mut blocker, &before);
     rollout.blockers.insert(0, blocker);
     rollout.message = format!("{}: {message}", reason.as_str());
-    summary_patch(set, &as_stored(&rollout)).map(|rollout| json!({"status": {"rollout": rollout}}))
+    let told = set.status.conditions.iter().find(|condition| condition.kind == kind::ROLLOUT_PROGRESSING);
+    let plain = match told {
+        Some(told) => ApplicationSetCondition { message: without_notes(&told.message), ..told.clone() },
+        None => condition(
+            kind::ROLLOUT_PROGRESSING,
+            ConditionStatus::True,
+            reason::MODIFIED,
+            "ApplicationSet Rollout has not begun",
+        ),
+    };
+    let conditions = conditions(set, noted(plain, &notes(&rollout.blockers)), now);
+    let told = say_the_same(&conditions, &set.status.conditions);
+    let summary = summary_patch(set, &as_stored(&rollout));
+    // Where the API keeps no summary, the condition tells whether it was sent.
+    if told && (summary.is_none() || kept(set).is_none()) {
+        return None;
+    }
+    let mut changes = Map::new();
+    changes.extend(summary.map(|summary| ("rollout".to_owned(), summary)));
+    changes.extend((!told).then(|| ("conditions".to_owned(), json!(conditions))));
+    Some(json!({ "status": changes }))
+}
+
+/// What is in the way of the whole set, one line each. What is said of one Application stands in its own entry; these
+/// would be told nowhere but in `status.rollout`, which Argo CD's definitions do not keep.
+fn notes(blockers: &[Blocker]) -> Vec<String> {
+    let of_one = |blocker: &&Blocker| {
+        let object = blocker.object.as_str();
+        let of_source = blocker.reason == Reason::RevisionUnresolved.as_str();
+        !object.is_empty() && !object.starts_with("step ") && !of_source
+    };
+    let whole = blockers.iter().filter(|blocker| !of_one(blocker));
+    whole.map(|blocker| shortened(format!("{}: {}", blocker.reason, blocker.message))).collect()
+}
+
+/// A condition whose message ends with these notes.
+fn noted(condition: ApplicationSetCondition, notes: &[String]) -> ApplicationSetCondition {
+    let parts = std::iter::once(&condition.message).chain(notes).map(String::as_str).collect::<Vec<_>>();
+    ApplicationSetCondition { message: parts.join("; "), ..condition }
+}
+
+fn without_notes(message: &str) -> String {
+    message.split("; ").next().unwrap_or_default().to_owned()
 }
 
 /// Whether something of a rollout is left in the status of a set.
 pub(super) fn has_remains(set: &ApplicationSet) -> bool {
-    let summary = set.status.rollout.as_ref();
-    let told = |rollout: &RolloutStatus| RolloutStatus { deletion: None, ..rollout.clone() };
-    !set.status.application_status.is_empty()
-        || summary.is_some_and(|summary| told(summary) != RolloutStatus::default())
+    !set.status.application_status.is_empty() || kept(set).is_some()
 }
 
 /// The patch that takes what is left of a rollout out of a set's status.
@@ -261,6 +331,12 @@ pub(super) fn cleared(set: &ApplicationSet) -> Value {
 /// Whether nothing would be left without the rollout.
 fn is_all(set: &ApplicationSet) -> bool {
     set.status.rollout.as_ref().is_none_or(|rollout| rollout.deletion.is_none())
+}
+
+/// The summary that is stored, if anything is. What is said of a deletion is not part of it.
+fn kept(set: &ApplicationSet) -> Option<RolloutStatus> {
+    let summary = set.status.rollout.as_ref()?;
+    Some(RolloutStatus { deletion: None, ..summary.clone() }).filter(|kept| *kept != RolloutStatus::default())
 }
 
 /// The merge patch that makes the summary in a set's status another one. What is said of a deletion is not part of it.
@@ -337,9 +413,14 @@ fn progressing(step: Option<usize>) -> ApplicationSetCondition {
     }
 }
 
-fn conditions(set: &ApplicationSet, shown: &Shown, now: Timestamp) -> Vec<ApplicationSetCondition> {
+/// The conditions of a set with another one of the rollout.
+fn conditions(
+    set: &ApplicationSet,
+    progressing: ApplicationSetCondition,
+    now: Timestamp,
+) -> Vec<ApplicationSetCondition> {
     let replaced = |condition: &ApplicationSetCondition| condition.kind == kind::ROLLOUT_PROGRESSING;
-    merged(&set.status.conditions, replaced, [shown.progressing.clone()], now)
+    merged(&set.status.conditions, replaced, [progressing], now)
 }
 
 fn lists_the_same(a: &[ApplicationSetApplicationStatus], b: &[ApplicationSetApplicationStatus]) -> bool {
@@ -417,6 +498,70 @@ mod tests {
         object.status.rollout = Some(shown.rollout);
         let bytes = serde_json::to_string(&object).expect("JSON").len();
         assert!(bytes < 1 << 20, "{bytes} bytes");
+    }
+
+    /// Writes a view as often as there is something to write, to an API that keeps so much of a summary; tells how often.
+    async fn writes(machines: &[&Machine], keep: fn(RolloutStatus) -> Option<RolloutStatus>) -> usize {
+        let (now, mut view, mut object, mut count) = (Timestamp::UNIX_EPOCH, View::default(), set(0), 0);
+        for machine in machines {
+            tokio::time::advance(PAUSE).await;
+            let before = Whole::new(object.clone());
+            let shown = shown(machine, &before, 1, now);
+            let Some(patch) = view.plan(&shown, &before, now).patch else { continue };
+            count += 1;
+            assert!(
+                patch["status"].get("rollout").is_some(),
+                "what an API may come to know is sent: {patch}"
+            );
+            object.status.application_status = shown.entries.clone();
+            object.status.conditions = conditions(&before, shown.progressing.clone(), now);
+            object.status.rollout = keep(shown.rollout.clone());
+            view.written(&shown, &object);
+        }
+        count
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_summary_that_the_api_does_not_keep_is_not_sent_for_ever() {
+        let (one, other) = (machine(3, 0), machine(3, 1));
+        let in_part = |sent: RolloutStatus| Some(RolloutStatus { steps: Vec::new(), ..sent });
+        for keep in [Some, |_| None, in_part] {
+            assert_eq!(writes(&[&one; 5], keep).await, 1);
+            assert_eq!(writes(&[&one, &one, &other, &other, &one], keep).await, 3);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_summary_that_somebody_took_away_is_sent_again() {
+        let (now, mut view, mut object) = (Timestamp::UNIX_EPOCH, View::default(), set(0));
+        let machine = machine(3, 0);
+        let shown = shown(&machine, &Whole::new(object.clone()), 1, now);
+        object.status.application_status = shown.entries.clone();
+        object.status.conditions = conditions(&object, shown.progressing.clone(), now);
+        object.status.rollout = Some(shown.rollout.clone());
+        view.written(&shown, &object);
+        assert!(view.plan(&shown, &Whole::new(object.clone()), now).patch.is_none());
+        object.status.rollout = None;
+        assert!(view.plan(&shown, &Whole::new(object), now).patch.is_some());
+    }
+
+    #[test]
+    fn an_error_is_told_once_in_summary_and_condition() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut object = set(0);
+        let paused = Blocker { reason: "Paused".into(), message: "held".into(), ..Blocker::default() };
+        let sent = RolloutStatus { blockers: vec![paused], ..RolloutStatus::default() };
+        let patch = troubled(&object, Some(&sent), "no; never", now, now).expect("news");
+        assert_eq!(patch["status"]["rollout"]["message"], "ApiError: no; never");
+        let told =
+            serde_json::from_value::<Vec<ApplicationSetCondition>>(patch["status"]["conditions"].clone());
+        object.status.conditions = told.expect("conditions");
+        let message = "ApplicationSet Rollout has not begun; ApiError: no; never; Paused: held";
+        assert_eq!(object.status.conditions[0].message, message);
+        assert_eq!(troubled(&object, Some(&sent), "no; never", now, now), None, "nothing else is kept");
+        let patch = troubled(&object, Some(&sent), "another", now, now).expect("news");
+        let message = "ApplicationSet Rollout has not begun; ApiError: another; Paused: held";
+        assert_eq!(patch["status"]["conditions"][0]["message"], message);
     }
 
     #[tokio::test(start_paused = true)]
