@@ -56,11 +56,14 @@ impl Call {
 }
 
 type Judge = Box<dyn FnMut(usize, &Call) -> Option<Fault> + Send>;
+type Rights = Arc<dyn Fn(&Call) -> Option<Fault> + Send + Sync>;
 
 /// The wire between a controller and its cluster.
 #[derive(Clone)]
 pub(crate) struct Wire {
     cluster: Cluster,
+    /// What the client has no right to, whatever else a test makes of its requests.
+    rights: Option<Rights>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -72,7 +75,16 @@ struct Shared {
 
 impl Wire {
     pub(crate) fn new(cluster: Cluster) -> Wire {
-        Wire { cluster, shared: Arc::default() }
+        Wire { cluster, rights: None, shared: Arc::default() }
+    }
+
+    /// The wire of a client that lacks rights: `refuses` tells which of its requests are refused.
+    #[allow(dead_code, reason = "not every test that shares this file takes rights away")]
+    pub(crate) fn with_rights(
+        self,
+        refuses: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
+    ) -> Wire {
+        Wire { rights: Some(Arc::new(refuses)), ..self }
     }
 
     /// Lets `judge` decide about each further request, told its number from 0 and what it asks.
@@ -96,7 +108,8 @@ impl Wire {
     fn note(&self, mut call: Call) -> (usize, Option<Fault>) {
         let mut shared = self.shared.lock();
         let number = shared.calls.len();
-        let fault = shared.judge.as_mut().and_then(|judge| judge(number, &call));
+        let judged = shared.judge.as_mut().and_then(|judge| judge(number, &call));
+        let fault = judged.or_else(|| self.rights.as_ref().and_then(|refuses| refuses(&call)));
         call.failed = fault.is_some();
         shared.calls.push(call);
         (number, fault)

@@ -23,7 +23,7 @@ async fn a_guarded_prune_holds_the_step_until_a_person_approves() {
     let (since, commit) = (scene.revision(), scene.commit(&names, "1"));
     scene
         .until("the wait for a person is named", |scene| {
-            text(&scene.set("fleet"), "/status/rollout/blockers/0/reason") == "ApprovalRequired"
+            text(&scene.rollout("fleet"), "/blockers/0/reason") == "ApprovalRequired"
         })
         .await;
     tokio::time::sleep(Duration::from_secs(600)).await;

@@ -1,9 +1,15 @@
 //! Ordered rollouts: both controllers over an embedded API, with real git, under a paused clock.
+//!
+//! All of it runs three times: on an API that keeps every field, and by `shape` in processes of their own on Argo CD's
+//! definitions, with and without the right to write ConfigMaps.
 
+mod api;
 mod approval;
 #[path = "../appset/faults.rs"]
 #[allow(dead_code, reason = "not every test that shares this file fails requests")]
 mod faults;
+mod handover;
+mod heads;
 mod matrix;
 mod mishaps;
 mod order;
@@ -11,5 +17,7 @@ mod ownership;
 mod policies;
 mod scenarios;
 mod scene;
+mod shape;
 mod switches;
 mod telling;
+mod upstream;

@@ -14,7 +14,7 @@ const NAMES: [&str; 3] = ["aa-prod", "mm-test", "zz-dev"];
 /// Parts of a specification that a template gives every Application alike.
 const SHARED: [&str; 4] = ["/project", "/destination", "/info", "/syncPolicy/syncOptions"];
 /// Takes so long that there is time for a change.
-const HOOK: &str = "apiVersion: batch/v1
+pub(crate) const HOOK: &str = "apiVersion: batch/v1
 kind: Job
 metadata:
   name: slow

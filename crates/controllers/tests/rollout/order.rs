@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, fleet, text};
 
-const MEMBERS: [(&str, &str); 6] = [
+pub(crate) const MEMBERS: [(&str, &str); 6] = [
     ("aa-prod", "prod"),
     ("bb-prod", "prod"),
     ("cc-test", "test"),
@@ -15,18 +15,18 @@ const MEMBERS: [(&str, &str); 6] = [
     ("zz-dev", "dev"),
 ];
 
-fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     MEMBERS.iter().map(|(name, _)| *name).collect()
 }
 
-fn step(name: &str) -> usize {
+pub(crate) fn step(name: &str) -> usize {
     let env = MEMBERS.iter().find(|(member, _)| *member == name).expect("a member").1;
     ["dev", "test", "prod"].iter().position(|step| *step == env).expect("a step")
 }
 
 /// Reads off the history that every operation of a step began only when all earlier steps were done: Synced and
 /// Healthy, with the same specification and revision. Tells the names in the order in which they began.
-fn judged(scene: &Scene, revision: u64) -> Vec<String> {
+pub(crate) fn judged(scene: &Scene, revision: u64) -> Vec<String> {
     let mut known: BTreeMap<String, Value> = BTreeMap::new();
     let mut began = Vec::new();
     for version in scene.versions_since(0) {
@@ -120,7 +120,7 @@ async fn a_restart_in_the_middle_changes_nothing() {
     for open in 1..=3 {
         scene
             .until("the next step", |scene| {
-                scene.set("fleet")["status"]["rollout"]["step"].as_i64() >= Some(open)
+                scene.rollout("fleet")["step"].as_i64() >= Some(open)
                     && scene.applications().values().any(|one| one["status"]["sync"]["revision"] == *commit)
             })
             .await;

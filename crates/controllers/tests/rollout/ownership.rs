@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::faults::Call;
 use crate::scene::{Scene, fleet};
 
 const GENERATION: &str = "argocd-applicationset-controller";
@@ -37,13 +38,18 @@ async fn each_side_writes_its_own_fields() {
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     let set = scene.set("fleet");
-    for (manager, fields) in owners(&set, &["status"]) {
+    // Who writes the head as an annotation of the set is noted once more for that.
+    let writers = owners(&set, &["status"]).into_iter().filter(|(_, fields)| !fields.is_empty());
+    let writers: Vec<_> = writers.collect();
+    assert_eq!(writers.iter().filter(|(manager, _)| manager == ROLLOUT).count(), 1);
+    for (manager, fields) in writers {
         let has = |names: &[&str]| names.iter().any(|name| fields.contains(&format!("f:{name}")));
         match manager.as_str() {
             GENERATION => assert!(!has(&["applicationStatus", "rollout", "phases"]), "{fields:?}"),
             ROLLOUT => {
                 assert!(!has(&["resources", "resourcesCount", "health"]), "{fields:?}");
-                assert!(has(&["applicationStatus"]) && has(&["rollout"]), "{fields:?}");
+                assert!(has(&["applicationStatus"]), "{fields:?}");
+                assert_eq!(has(&["rollout"]), scene.api.keeps_summary(), "{fields:?}");
             }
             _ => {}
         }
@@ -63,7 +69,7 @@ async fn each_side_writes_its_own_fields() {
     for (entry, step) in entries.iter().zip(["1", "2", "3"]) {
         assert_eq!((entry["step"].as_str(), entry["status"].as_str()), (Some(step), Some("Healthy")));
         assert_eq!(entry["targetRevisions"][0], last);
-        assert!(entry["resourceVersion"].is_string());
+        assert_eq!(entry["resourceVersion"].is_string(), scene.api.keeps_summary());
     }
     let condition = |kind: &str| {
         let all = set["status"]["conditions"].as_array().expect("conditions");
@@ -80,9 +86,56 @@ async fn a_set_at_rest_writes_nothing() {
     scene.apply(fleet(&MEMBERS)).await;
     scene.rolled_out(&commit).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(written_in_an_hour(&scene).await, []);
+}
+
+/// What the controller writes in an hour. What is refused is not written.
+async fn written_in_an_hour(scene: &Scene) -> Vec<Call> {
     scene.wire.take_calls();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    let writes: Vec<_> =
-        scene.wire.take_calls().into_iter().filter(|call| call.method != http::Method::GET).collect();
-    assert_eq!(writes, []);
+    let calls = scene.wire.take_calls().into_iter();
+    calls.filter(|call| call.method != http::Method::GET && !call.failed).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollout_that_is_held_writes_nothing() {
+    let scene = Scene::new().await;
+    let commit = scene.commit(&["a", "b", "c"], "0");
+    let mut set = fleet(&MEMBERS);
+    // People sync this step.
+    set["spec"]["strategy"]["rollingSync"]["steps"][1]["maxUpdate"] = json!(0);
+    scene.apply(set).await;
+    let open = |scene: &Scene| scene.rollout("fleet")["step"] == 2;
+    scene.until("the step of people", open).await;
+    let first = &scene.applications()["a"];
+    assert_eq!(first["status"]["sync"]["revision"], *commit);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(written_in_an_hour(&scene).await, []);
+    scene.annotate_set("fleet", "baton.dev/paused", Some("true")).await;
+    scene.until("a pause", |scene| scene.rollout_state() == "Paused").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(written_in_an_hour(&scene).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_in_order_that_waits_writes_nothing() {
+    let scene = Scene::new().await;
+    scene.commit(&["a", "b", "c"], "0");
+    let dropping = |members: &[(&str, &str)]| {
+        let mut set = fleet(members);
+        let steps = set["spec"]["strategy"]["rollingSync"]["steps"].take();
+        set["spec"]["strategy"] =
+            json!({"type": "AllAtOnce", "deletionOrder": "Custom", "deletionSync": {"steps": steps}});
+        set["spec"]["template"]["metadata"]["finalizers"] = json!(["example.com/kept"]);
+        set
+    };
+    scene.apply(dropping(&MEMBERS)).await;
+    scene.until("the Applications", |scene| scene.applications().len() == 3).await;
+    scene.apply(dropping(&MEMBERS[1..])).await;
+    let goes = |scene: &Scene| scene.applications()["a"]["metadata"]["deletionTimestamp"].is_string();
+    scene.until("its deletion", goes).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let told = scene.set("fleet")["status"]["conditions"].to_string();
+    assert!(told.contains("DeletionProgressing") && told.contains("example.com/kept"), "{told}");
+    assert_eq!(written_in_an_hour(&scene).await, []);
 }

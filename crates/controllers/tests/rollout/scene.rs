@@ -1,6 +1,6 @@
 //! A control plane with both controllers, a member cluster, and a git repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use baton_clusters::{ClusterAccess, Connect};
 use baton_controllers::{ApplicationController, ApplicationSettings, Clock, Controller, Settings};
 use baton_generators::Generators;
 use baton_manifests::Manifests;
+use baton_rollout::blocker::Reason;
 use baton_scm::Hosts;
 use baton_source::Repositories;
 use kube::Client;
@@ -19,13 +20,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
+use crate::api::Api;
 use crate::faults::Wire;
+use crate::matrix::HOOK;
 
 pub(crate) const NAMESPACE: &str = "argocd";
 pub(crate) const REPOSITORY: &str = "https://git.example.com/apps.git";
 /// Another repository, for Applications that come from two.
 pub(crate) const SECOND: &str = "https://git.example.com/more.git";
 const MEMBER: &str = "https://east.example.com";
+/// Annotation of a set that holds the head of its rollout where there can be no ConfigMap.
+pub(crate) const ROLLOUT: &str = "baton.dev/rollout";
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 /// Virtual time after which a test's hope is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -34,12 +39,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) struct Scene {
     pub(crate) control: Cluster,
     pub(crate) member: Cluster,
+    pub(crate) api: Api,
     /// What the ApplicationSet controller asks of the API.
     pub(crate) wire: Wire,
     repository: TempDir,
     second: TempDir,
     clock: Clock,
-    running: Vec<JoinHandle<()>>,
+    sets: Option<JoinHandle<()>>,
+    applications: Option<JoinHandle<()>>,
 }
 
 struct InProcess(Cluster);
@@ -48,6 +55,19 @@ impl Connect for InProcess {
     fn connect(&self, _: &ClusterAccess) -> Result<Client, String> {
         Ok(Client::new(self.0.service(), "default"))
     }
+}
+
+/// What may befall the head of a rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// It is not there any more.
+    Lost,
+    /// It is there, and nothing is in it.
+    Emptied,
+    /// It cannot be read.
+    Garbled,
+    /// The run is told, and nothing of its revisions and Applications.
+    Halved,
 }
 
 /// One version of an Application, and what became of it.
@@ -60,6 +80,7 @@ pub(crate) struct Version {
 
 impl Scene {
     pub(crate) async fn new() -> Scene {
+        let api = Api::of_process();
         let repository = tempfile::tempdir().expect("a directory");
         let second = tempfile::tempdir().expect("a directory");
         for directory in [&repository, &second] {
@@ -67,56 +88,77 @@ impl Scene {
         }
         let control = cluster(1).await;
         let member = cluster(2).await;
-        for definition in definitions() {
+        for definition in api.definitions() {
             control.apply("test", &definition).await.expect("a definition");
         }
         for object in [project(), cluster_secret()] {
             control.apply("test", &object).await.expect("an object");
         }
         let clock = Clock::starting_at(EPOCH.parse().expect("a date"));
-        Scene::start(control, member, [repository, second], clock)
+        Scene::start(api, [control, member], [repository, second], clock)
     }
 
-    fn start(control: Cluster, member: Cluster, [repository, second]: [TempDir; 2], clock: Clock) -> Scene {
-        let wire = Wire::new(control.clone());
-        let repositories = || {
-            Repositories::new(baton_source::Settings {
-                local: BTreeMap::from([
-                    (REPOSITORY.to_owned(), repository.path().to_owned()),
-                    (SECOND.to_owned(), second.path().to_owned()),
-                ]),
-                revision_cache: Duration::ZERO,
-                cache_dir: repository.path().join(".git").join("baton"),
-                ..baton_source::Settings::default()
-            })
-        };
-        let settings = Settings { progressive_syncs: true, clock: clock.clone(), ..Settings::new(NAMESPACE) };
+    fn start(
+        api: Api,
+        [control, member]: [Cluster; 2],
+        [repository, second]: [TempDir; 2],
+        clock: Clock,
+    ) -> Scene {
+        let wire = Wire::new(control.clone()).with_rights(move |call| api.refuses(call));
+        let mut scene =
+            Scene { control, member, api, wire, repository, second, clock, sets: None, applications: None };
+        scene.start_sets();
+        scene.start_applications();
+        scene
+    }
+
+    /// Starts the ApplicationSet controller.
+    pub(crate) fn start_sets(&mut self) {
+        let settings =
+            Settings { progressive_syncs: true, clock: self.clock.clone(), ..Settings::new(NAMESPACE) };
         let hosts = Hosts::new(baton_scm::Settings::default()).expect("usable settings");
         let wanted =
             baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
-        let generators = Generators::new(repositories(), hosts, wanted);
-        let client = Client::new(wire.clone(), NAMESPACE);
+        let generators = Generators::new(self.repositories(), hosts, wanted);
+        let client = Client::new(self.wire.clone(), NAMESPACE);
         let controller = Controller::new(client, settings, generators).expect("usable settings");
-        let settings = ApplicationSettings { clock: clock.clone(), ..ApplicationSettings::new(NAMESPACE) };
-        let manifests = Manifests::new(repositories(), baton_manifests::Settings::default());
-        let client = Client::new(control.service(), NAMESPACE);
-        let applications =
-            ApplicationController::new(client, settings, manifests, Arc::new(InProcess(member.clone())))
-                .expect("usable settings");
-        let running = vec![
-            tokio::spawn(async move { drop(controller.run(std::future::pending()).await) }),
-            tokio::spawn(async move { drop(applications.run(std::future::pending()).await) }),
-        ];
-        Scene { control, member, wire, repository, second, clock, running }
+        self.sets = Some(tokio::spawn(async move { drop(controller.run(std::future::pending()).await) }));
+    }
+
+    /// Drops the ApplicationSet controller where it stands. The Application controller goes on.
+    pub(crate) async fn stop_sets(&mut self) {
+        stop(self.sets.take()).await;
+    }
+
+    fn start_applications(&mut self) {
+        let settings =
+            ApplicationSettings { clock: self.clock.clone(), ..ApplicationSettings::new(NAMESPACE) };
+        let manifests = Manifests::new(self.repositories(), baton_manifests::Settings::default());
+        let client = Client::new(self.control.service(), NAMESPACE);
+        let member = Arc::new(InProcess(self.member.clone()));
+        let controller =
+            ApplicationController::new(client, settings, manifests, member).expect("usable settings");
+        let run = async move { drop(controller.run(std::future::pending()).await) };
+        self.applications = Some(tokio::spawn(run));
+    }
+
+    fn repositories(&self) -> Repositories {
+        Repositories::new(baton_source::Settings {
+            local: BTreeMap::from([
+                (REPOSITORY.to_owned(), self.repository.path().to_owned()),
+                (SECOND.to_owned(), self.second.path().to_owned()),
+            ]),
+            revision_cache: Duration::ZERO,
+            cache_dir: self.repository.path().join(".git").join("baton"),
+            ..baton_source::Settings::default()
+        })
     }
 
     /// Drops both controllers where they stand, as a crash would, and starts others.
-    pub(crate) async fn crash(self) -> Scene {
-        for task in self.running {
-            task.abort();
-            let _ = task.await;
-        }
-        Scene::start(self.control, self.member, [self.repository, self.second], self.clock)
+    pub(crate) async fn crash(mut self) -> Scene {
+        stop(self.sets.take()).await;
+        stop(self.applications.take()).await;
+        Scene::start(self.api, [self.control, self.member], [self.repository, self.second], self.clock)
     }
 
     /// Writes the files of Applications with this value and commits them; tells the commit.
@@ -158,6 +200,13 @@ impl Scene {
         }
     }
 
+    /// Has the syncs of Applications take so long that something may come in between. The next commit holds it.
+    pub(crate) fn slow_down(&self, names: &[&str]) {
+        for name in names {
+            self.write(&format!("{name}/hook.yaml"), Some(&HOOK.replace("slow", &format!("slow-{name}"))));
+        }
+    }
+
     /// Now, as approvals are written.
     pub(crate) fn now(&self) -> String {
         self.clock.now_in_seconds().to_string()
@@ -191,16 +240,92 @@ impl Scene {
 
     /// Writes the pause into the head of the rollout, as `baton appset pause` does beside the annotation.
     pub(crate) async fn pause_in_head(&self, set: &str) {
-        let client = Client::new(self.control.service(), NAMESPACE);
-        let heads: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
-            kube::Api::namespaced(client, NAMESPACE);
-        let name = format!("{set}.baton-rollout");
-        let data = heads.get(&name).await.expect("a head").data.expect("data");
-        let mut run: Value = serde_json::from_str(&data["run"]).expect("a run");
+        let mut texts = self.head(set);
+        let mut run: Value = serde_json::from_str(&texts["run"]).expect("a run");
         run["paused"] = json!(true);
-        let patch = json!({"data": {"run": run.to_string()}});
+        texts.insert("run".to_owned(), run.to_string());
+        match self.api.allows_maps() {
+            true => self.patch_map(&head_name(set), json!({ "data": texts })).await,
+            false => self.annotate_set(set, ROLLOUT, Some(&json!(texts).to_string())).await,
+        }
+    }
+
+    pub(crate) async fn patch_map(&self, name: &str, patch: Value) {
+        let client = Client::new(self.control.service(), NAMESPACE);
+        let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> = kube::Api::namespaced(client, NAMESPACE);
         let params = kube::api::PatchParams::default();
-        heads.patch(&name, &params, &kube::api::Patch::Merge(patch)).await.expect("a patch");
+        maps.patch(name, &params, &kube::api::Patch::Merge(patch)).await.expect("a patch");
+    }
+
+    /// The texts of the head of a set's rollout, wherever it is kept; none where it is not.
+    pub(crate) fn head(&self, set: &str) -> BTreeMap<String, String> {
+        let map = objects(&self.control, "configmaps").remove(&head_name(set)).unwrap_or_default();
+        let texts = match map["data"].is_null() {
+            false => serde_json::from_value(map["data"].clone()).ok(),
+            true => {
+                let sets = objects(&self.control, "applicationsets.argoproj.io");
+                let set = sets.get(set).unwrap_or(&Value::Null);
+                serde_json::from_str(set["metadata"]["annotations"][ROLLOUT].as_str().unwrap_or_default())
+                    .ok()
+            }
+        };
+        texts.unwrap_or_default()
+    }
+
+    /// The run as the head tells it; null where it does not.
+    pub(crate) fn run(&self, set: &str) -> Value {
+        let head = self.head(set);
+        head.get("run").and_then(|run| serde_json::from_str(run).ok()).unwrap_or_default()
+    }
+
+    /// The runs that heads told of since a revision, in the order written.
+    pub(crate) fn runs_since(&self, revision: u64) -> Vec<(u64, Value)> {
+        let history = self.control.store().history(revision);
+        let run = |resource: &str, name: &str, object: &Value| {
+            let text = match resource {
+                "configmaps" if name.ends_with(".baton-rollout") => text(object, "/data/run"),
+                "applicationsets.argoproj.io" => {
+                    let head = object["metadata"]["annotations"][ROLLOUT].as_str().unwrap_or("{}");
+                    text(&serde_json::from_str(head).unwrap_or_default(), "/run")
+                }
+                _ => return None,
+            };
+            serde_json::from_str::<Value>(&text).ok()
+        };
+        let of_event = |event: &Arc<baton_apiserver::store::Event>| {
+            let key = &event.record.key;
+            let object: Value = serde_json::from_slice(&event.record.json()).expect("JSON");
+            Some((event.revision, run(&key.resource, &key.name, &object)?))
+        };
+        history.iter().filter(|event| event.revision > revision).filter_map(of_event).collect()
+    }
+
+    /// Does something to the head of a set's rollout that leaves it useless.
+    pub(crate) async fn harm_head(&self, set: &str, harm: Harm) {
+        let mut texts = self.head(set);
+        assert!(!texts.is_empty(), "a head");
+        match harm {
+            Harm::Garbled => drop(texts.insert("run".to_owned(), "no longer JSON".to_owned())),
+            Harm::Halved => texts.retain(|key, _| key == "run"),
+            Harm::Lost | Harm::Emptied => texts.clear(),
+        }
+        if !self.api.allows_maps() {
+            let garbled = json!(texts).to_string();
+            let text = match harm {
+                Harm::Lost => None,
+                Harm::Emptied => Some(""),
+                Harm::Garbled | Harm::Halved => Some(garbled.as_str()),
+            };
+            return self.annotate_set(set, ROLLOUT, text).await;
+        }
+        let name = head_name(set);
+        if harm == Harm::Lost {
+            self.control.delete_object("v1", "ConfigMap", NAMESPACE, &name).await.expect("a deletion");
+            return;
+        }
+        let data = self.head(set).into_keys().map(|key| (key.clone(), texts.remove(&key)));
+        let data: BTreeMap<String, Option<String>> = data.collect();
+        self.patch_map(&name, json!({ "data": data })).await;
     }
 
     /// Waits until something is true of the whole scene.
@@ -208,8 +333,8 @@ impl Scene {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !hoped(self) {
             if tokio::time::Instant::now() >= deadline {
-                let sets = objects(&self.control, "applicationsets.argoproj.io").into_values();
-                let rollout = Value::from_iter(sets.map(|set| set["status"]["rollout"].clone()));
+                let sets = objects(&self.control, "applicationsets.argoproj.io").into_keys();
+                let rollout = Value::from_iter(sets.map(|set| self.rollout(&set)));
                 let applications: Vec<String> =
                     self.applications().values().map(|one| format!("{:#}", one["status"]["sync"])).collect();
                 panic!("in vain: {what}\n{rollout:#}\n{}", applications.join("\n"));
@@ -234,7 +359,66 @@ impl Scene {
     }
 
     pub(crate) fn rollout_state(&self) -> String {
-        text(&self.set("fleet"), "/status/rollout/state")
+        text(&self.rollout("fleet"), "/state")
+    }
+
+    /// What people are told of a set's rollout: `status.rollout`, or where the API does not keep that, the same as far as
+    /// conditions, `status.applicationStatus` and the head tell it.
+    pub(crate) fn rollout(&self, set: &str) -> Value {
+        match self.api.keeps_summary() {
+            true => self.set(set)["status"]["rollout"].clone(),
+            false => self.told(set),
+        }
+    }
+
+    fn told(&self, set: &str) -> Value {
+        let status = self.set(set)["status"].clone();
+        assert!(status["rollout"].is_null(), "it is not kept");
+        let run = self.run(set);
+        let list = |field: &str| status[field].as_array().cloned().unwrap_or_default();
+        let conditions = list("conditions");
+        let condition = conditions.iter().find(|condition| condition["type"] == "RolloutProgressing");
+        let condition = condition.cloned().unwrap_or_default();
+        let message = text(&condition, "/message");
+        let (_, notes) = message.split_once("; ").unwrap_or_default();
+        // What is said of the whole comes first, then what is said of Applications.
+        let mut blockers: Vec<Value> = Vec::new();
+        for note in notes.split("; ").filter(|note| !note.is_empty()) {
+            match (blocker(note, ""), blockers.last_mut()) {
+                (Some(blocker), _) => blockers.push(blocker),
+                (None, Some(last)) => last["message"] = format!("{}; {note}", text(last, "/message")).into(),
+                (None, None) => {}
+            }
+        }
+        let entries = list("applicationStatus");
+        let said = |entry: &Value| blocker(&text(entry, "/message"), &text(entry, "/application"));
+        let mut own: Vec<Value> = entries.iter().filter_map(said).collect();
+        own.sort_by_key(|blocker| {
+            ["WaitingForStep", "WaitingForSlot"].contains(&text(blocker, "/reason").as_str())
+        });
+        blockers.extend(own);
+        // Of each reason the first is told.
+        let mut reasons: BTreeSet<String> = BTreeSet::new();
+        blockers.retain(|blocker| reasons.insert(text(blocker, "/reason")));
+        let has = |reason: &str| blockers.iter().any(|blocker| blocker["reason"] == reason);
+        let state = match () {
+            () if has("Paused") => "Paused",
+            () if has("Aborted") => "Aborted",
+            () if notes.is_empty() && condition["status"] == "False" && !run["finished"].is_null() => {
+                "Complete"
+            }
+            () => "Progressing",
+        };
+        let steps = run["open"].as_u64().unwrap_or(0);
+        let done = |step: u64| {
+            let of_step = entries.iter().filter(|entry| text(entry, "/step") == (step + 1).to_string());
+            of_step.filter(|entry| entry["status"] == "Healthy").count()
+        };
+        json!({
+            "run": run["seq"], "step": run["open"], "state": state, "message": notes, "blockers": blockers,
+            "steps": (0..steps).map(|step| json!({"done": done(step)})).collect::<Vec<_>>(),
+            "revisions": [{"revision": entries.first().map(|entry| entry["targetRevisions"][0].clone())}],
+        })
     }
 
     pub(crate) fn applications(&self) -> BTreeMap<String, Value> {
@@ -268,6 +452,13 @@ impl Scene {
     }
 }
 
+async fn stop(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        task.abort();
+        let _ = task.await;
+    }
+}
+
 fn write_and_commit(repository: &Path, names: &[&str], value: &str) -> String {
     for name in names {
         let directory = repository.join(name);
@@ -285,6 +476,18 @@ fn write_and_commit(repository: &Path, names: &[&str], value: &str) -> String {
 fn tag(repository: &Path, name: &str) -> String {
     git(repository, &["tag", "-f", "-a", "-m", name, name]);
     git(repository, &["rev-parse", &format!("refs/tags/{name}")])
+}
+
+/// Name of the ConfigMap that holds the head of a set's rollout.
+pub(crate) fn head_name(set: &str) -> String {
+    format!("{set}.baton-rollout")
+}
+
+/// What a line tells to be waited for, if it does.
+fn blocker(line: &str, object: &str) -> Option<Value> {
+    let (reason, message) = line.split_once(": ")?;
+    Reason::named(reason)?;
+    Some(json!({"reason": reason, "object": object, "message": message}))
 }
 
 pub(crate) fn text(object: &Value, pointer: &str) -> String {
@@ -333,33 +536,6 @@ async fn cluster(seed: u64) -> Cluster {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     cluster.apply("test", &namespace).await.expect("a namespace");
     cluster
-}
-
-/// The kinds without their schemas, whose reading would take most of a test's time.
-fn definitions() -> Vec<Value> {
-    let kinds = [
-        ("applications", "Application"),
-        ("applicationsets", "ApplicationSet"),
-        ("appprojects", "AppProject"),
-    ];
-    let definition = |(plural, kind): (&str, &str)| {
-        let mut version = json!({
-            "name": "v1alpha1", "served": true, "storage": true,
-            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-        });
-        if kind == "ApplicationSet" {
-            version["subresources"] = json!({"status": {}});
-        }
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.argoproj.io")},
-            "spec": {
-                "group": "argoproj.io", "scope": "Namespaced", "versions": [version],
-                "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")},
-            },
-        })
-    };
-    kinds.into_iter().map(definition).collect()
 }
 
 fn project() -> Value {

@@ -43,9 +43,10 @@ async fn a_pause_in_the_head_ends_with_the_annotation_of_the_set() {
     scene.annotate_set("fleet", PAUSED, Some("true")).await;
     scene.pause_in_head("fleet").await;
     scene.until("a pause", |scene| scene.rollout_state() == "Paused").await;
-    let paused_at = |scene: &Scene| text(&scene.set("fleet"), "/status/rollout/pausedAt");
+    let paused_at = |scene: &Scene| text(&scene.rollout("fleet"), "/pausedAt");
     let since = paused_at(&scene);
-    assert!(!since.is_empty() && since <= scene.now(), "{since}");
+    assert_eq!(since.is_empty(), !scene.api.keeps_summary(), "nowhere else is it told");
+    assert!(since <= scene.now(), "{since}");
     // Whoever takes over reads the pause in the head.
     let scene = scene.crash().await;
     let commit = scene.commit(&["a", "b", "c"], "1");
@@ -78,7 +79,7 @@ async fn a_run_that_is_to_be_finished_keeps_newer_templates_and_commits_waiting(
     let newest = scene.commit(&names, "2");
     scene
         .until("what waits to be told", |scene| {
-            text(&scene.set("fleet"), "/status/rollout/message").contains("waits for the end of this run")
+            text(&scene.rollout("fleet"), "/message").contains("waits for the end of this run")
         })
         .await;
     scene.rolled_out(&newest).await;
@@ -112,7 +113,7 @@ async fn without_steps_and_while_generators_fail_nothing_is_started() {
     {
         scene.apply(held).await;
         let named = |scene: &Scene| {
-            let blocker = &scene.set("fleet")["status"]["rollout"]["blockers"][0];
+            let blocker = &scene.rollout("fleet")["blockers"][0];
             blocker["reason"] == "GeneratorError" && text(blocker, "/message").contains(why)
         };
         scene.until("the error to be named", named).await;
@@ -147,10 +148,11 @@ async fn to_rolling_sync_and_back_restores_automatic_sync() {
     scene.apply(fleet(&MEMBERS)).await;
     scene.rolled_out(&commit).await;
     assert!(policies(&scene).iter().all(|policy| policy["automated"]["enabled"] == false));
-    assert!(objects(&scene.control, "configmaps").contains_key("fleet.baton-rollout"));
+    assert!(!scene.head("fleet").is_empty());
     scene.apply(together).await;
     scene.until("the policies of before", |scene| policies(scene) == before).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(scene.head("fleet").is_empty());
     assert!(!objects(&scene.control, "configmaps").contains_key("fleet.baton-rollout"));
     let status = scene.set("fleet")["status"].clone();
     assert!(status["applicationStatus"].is_null() && status["rollout"].is_null(), "{status:#}");
@@ -223,15 +225,7 @@ async fn a_commit_in_flight_at_the_switch_goes_in_order_once_automatic_sync_is_o
 
 /// The revision at which the first step of the first run since another revision opened.
 fn opened_after(scene: &Scene, since: u64) -> u64 {
-    let history = scene.control.store().history(since);
-    let heads = history.iter().filter(|event| {
-        &*event.record.key.resource == "configmaps" && event.record.key.name.ends_with(".baton-rollout")
-    });
-    let mut opened = heads.filter(|event| {
-        let head: Value = serde_json::from_slice(&event.record.json()).expect("JSON");
-        let run = head.pointer("/data/run").and_then(Value::as_str).unwrap_or("{}");
-        let run: Value = serde_json::from_str(run).expect("a run");
-        run["open"].as_u64() > Some(0)
-    });
-    opened.next().map(|event| event.revision).expect("a step that opened")
+    let runs = scene.runs_since(since).into_iter();
+    let mut opened = runs.filter(|(_, run)| run["open"].as_u64() > Some(0));
+    opened.next().map(|(revision, _)| revision).expect("a step that opened")
 }
