@@ -1,0 +1,249 @@
+//! Templates in the texts of hooks and checks.
+//!
+//! The language is the set's. In both of them a name that is not known is an error: a half-filled URL or body is
+//! never sent. Under `{{param}}` substitution a leading dot is accepted, so that the proposal's `{{.appset.name}}`
+//! works in either.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_template::{Execution, Limits, Map, MissingKey, SystemEntropy, Template, Value};
+use jiff::Zoned;
+
+use crate::call::SetName;
+use crate::secret::Secret;
+
+/// Most bytes that one text may grow to: the largest body, with room for what filling adds.
+const LONGEST: usize = 1 << 20;
+
+/// The Secrets a call may use: by the name its text knows them by, then by key.
+pub type Secrets = BTreeMap<String, BTreeMap<String, Secret>>;
+
+/// The template language of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// `{{param}}` substitution.
+    Params,
+    /// Go templates (`goTemplate: true`).
+    Go,
+}
+
+/// What texts are filled in with.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'a> {
+    pub(crate) set: &'a SetName,
+    pub(crate) phase: &'a str,
+    /// The target's parameters, in the form the language wants: nested for Go, dotted keys for params.
+    pub(crate) params: &'a Map,
+    /// None where a text may not use any.
+    pub(crate) secrets: Option<&'a Secrets>,
+    pub(crate) now: &'a Zoned,
+}
+
+/// Whether a text holds template text.
+pub(crate) fn is_template(text: &str) -> bool {
+    text.contains("{{")
+}
+
+/// What is wrong with a text as a template; none if nothing is.
+pub(crate) fn complaint(language: Language, text: &str) -> Option<String> {
+    match language {
+        Language::Params => tags(text).err(),
+        Language::Go if is_template(text) => {
+            Template::parse("hook", text).err().map(|fault| fault.to_string())
+        }
+        Language::Go => None,
+    }
+}
+
+/// Fills in a text.
+///
+/// # Errors
+/// The message may hold a secret: a template can be made to complain with one.
+pub(crate) fn fill(language: Language, text: &str, values: &Values<'_>) -> Result<String, String> {
+    if !is_template(text) {
+        return Ok(text.to_owned());
+    }
+    match language {
+        Language::Params => substitute(text, values),
+        Language::Go => {
+            let template = Template::parse("hook", text).map_err(|fault| fault.to_string())?;
+            let execution = Execution {
+                missing_key: MissingKey::Error,
+                limits: Limits { output: LONGEST, ..Limits::default() },
+                now: Some(values.now),
+                entropy: Some(&SystemEntropy),
+            };
+            template.execute_in(&Value::Map(roots(values)), &execution).map_err(|fault| fault.to_string())
+        }
+    }
+}
+
+/// The names of the Secrets a text uses as `secrets.<name>.<key>`.
+pub(crate) fn secrets_used(text: &str) -> Vec<&str> {
+    let mut used = Vec::new();
+    for tag in text.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or(rest)) {
+        for (at, _) in tag.match_indices("secrets.") {
+            let before = tag[..at].chars().next_back();
+            if before.is_some_and(|char| char.is_alphanumeric() || char == '_') {
+                continue;
+            }
+            let rest = &tag[at + "secrets.".len()..];
+            let end = rest.find(|char: char| !(char.is_alphanumeric() || "_-".contains(char)));
+            used.push(&rest[..end.unwrap_or(rest.len())]);
+        }
+    }
+    used.retain(|name| !name.is_empty());
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
+/// Whether a text mentions secrets in a tag at all, however.
+pub(crate) fn mentions_secrets(text: &str) -> bool {
+    let mut tags = text.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or(rest));
+    tags.any(|tag| tag.contains("secrets"))
+}
+
+/// The text with every tag replaced by a letter, to judge what stands around them.
+pub(crate) fn outline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        out.push_str(&rest[..start]);
+        out.push('x');
+        let after = &rest[start + 2..];
+        rest = after.find("}}").map_or("", |end| &after[end + 2..]);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A piece of a text: what stands there, or the name in a tag.
+enum Piece<'t> {
+    Text(&'t str),
+    Name(&'t str),
+}
+
+fn tags(text: &str) -> Result<Vec<Piece<'_>>, String> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        pieces.push(Piece::Text(&rest[..start]));
+        let after = &rest[start + 2..];
+        let end = after.find("}}").ok_or("a \"{{\" has no \"}}\"")?;
+        let name = after[..end].trim();
+        pieces.push(Piece::Name(name.strip_prefix('.').unwrap_or(name)));
+        rest = &after[end + 2..];
+    }
+    pieces.push(Piece::Text(rest));
+    Ok(pieces)
+}
+
+fn substitute(text: &str, values: &Values<'_>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    for piece in tags(text)? {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Name(name) => {
+                out.push_str(&value(name, values).ok_or_else(|| format!("{{{{{name}}}}} is not known"))?);
+            }
+        }
+        if out.len() > LONGEST {
+            return Err(format!("it grows over {LONGEST} bytes"));
+        }
+    }
+    Ok(out)
+}
+
+fn value(name: &str, values: &Values<'_>) -> Option<Arc<str>> {
+    if let Some(path) = name.strip_prefix("secrets.") {
+        let (secret, key) = path.split_once('.')?;
+        return Some(values.secrets?.get(secret)?.get(key)?.expose().into());
+    }
+    match name {
+        "appset.name" => Some(values.set.name.as_str().into()),
+        "appset.namespace" => Some(values.set.namespace.as_str().into()),
+        "phase.name" => Some(values.phase.into()),
+        _ => match values.params.get(name.strip_prefix("target.").unwrap_or(name))? {
+            Value::Str(text) => Some(text),
+            _ => None,
+        },
+    }
+}
+
+/// What a Go template sees as its dot: the target's parameters, and beside them the roots, which win.
+fn roots(values: &Values<'_>) -> Map {
+    let dot = values.params.detached();
+    dot.insert("target", Value::Map(values.params.detached()));
+    let set = [("name", values.set.name.as_str()), ("namespace", values.set.namespace.as_str())];
+    dot.insert("appset", Value::Map(Map::strings(set)));
+    dot.insert("phase", Value::Map(Map::strings([("name", values.phase)])));
+    dot.remove("secrets");
+    if let Some(secrets) = values.secrets {
+        let secret = |keys: &BTreeMap<String, Secret>| {
+            Value::Map(Map::strings(keys.iter().map(|(key, value)| (key.as_str(), value.expose()))))
+        };
+        let secrets = secrets.iter().map(|(name, keys)| (Arc::from(name.as_str()), secret(keys)));
+        dot.insert("secrets", Value::Map(Map::new(secrets)));
+    }
+    dot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(language: Language, text: &str, with_secrets: bool) -> Result<String, String> {
+        let set = SetName { namespace: "argocd".into(), name: "web".into() };
+        let params = match language {
+            Language::Params => Map::strings([("name", "eu-1"), ("metadata.labels.env", "prod")]),
+            Language::Go => Map::new([
+                (Arc::from("name"), Value::from("eu-1")),
+                (Arc::from("metadata"), Value::from(&serde_json::json!({"labels": {"env": "prod"}}))),
+            ]),
+        };
+        let token = BTreeMap::from([("token".to_owned(), Secret::new("hunter2"))]);
+        let secrets = Secrets::from([("servicenow".to_owned(), token)]);
+        let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
+        let secrets = with_secrets.then_some(&secrets);
+        fill(language, text, &Values { set: &set, phase: "canary", params: &params, secrets, now: &now })
+    }
+
+    #[test]
+    fn both_languages_know_the_set_the_phase_the_target_and_secrets() {
+        for language in [Language::Params, Language::Go] {
+            let text = "{{.appset.namespace}}/{{ .appset.name }} {{.phase.name}} {{.name}} {{.target.name}} \
+                        {{.metadata.labels.env}} {{.secrets.servicenow.token}}";
+            let expected = "argocd/web canary eu-1 eu-1 prod hunter2";
+            assert_eq!(filled(language, text, true).as_deref(), Ok(expected), "{language:?}");
+        }
+        assert_eq!(filled(Language::Params, "{{name}} {{ appset.name }}", true).as_deref(), Ok("eu-1 web"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_an_error_and_never_sent() {
+        for text in
+            ["{{.nome}}", "{{.secrets.other.token}}", "{{.secrets.servicenow.other}}", "{{.appset.uid}}"]
+        {
+            for language in [Language::Params, Language::Go] {
+                assert!(filled(language, text, true).is_err(), "{language:?} {text}");
+            }
+        }
+        for language in [Language::Params, Language::Go] {
+            assert!(filled(language, "{{.secrets.servicenow.token}}", false).is_err(), "{language:?}");
+        }
+        assert!(filled(Language::Params, "{{name", true).is_err());
+    }
+
+    #[test]
+    fn what_a_text_uses_is_found() {
+        let text = "Bearer {{.secrets.servicenow.token}} {{ secrets.other.key | quote }} {{.mysecrets.x}} \
+                    .secrets.outside";
+        assert_eq!(secrets_used(text), ["other", "servicenow"]);
+        assert!(
+            mentions_secrets("{{ index .secrets \"a-b\" \"c\" }}") && !mentions_secrets("secrets {{name}}")
+        );
+        assert_eq!(outline("https://{{name}}.example.com/{{.a}}"), "https://x.example.com/x");
+    }
+}
