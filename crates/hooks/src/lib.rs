@@ -43,6 +43,6 @@ pub use outcome::{Fault, Outcome, Reason, Verdict};
 pub use prepare::{Occasion, prepare_check, prepare_hook};
 pub use runner::Runner;
 pub use secret::{Redactor, Secret};
-pub use settings::{Entry, Settings};
+pub use settings::Settings;
 pub use text::{Language, Secrets};
 pub use validate::{Finding, Namespace, Policy, Severity, validate};

@@ -1,6 +1,5 @@
 //! What an operator decides about hooks.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::http::{AllowList, Places};
@@ -36,19 +35,11 @@ pub struct Settings {
     pub command_user: (u32, u32),
     /// Limits; the proposal's numbers are the most.
     pub limits: Limits,
-    /// How to start this program's entry into the sandbox ([`crate::sandbox::enter_if_asked`]).
-    pub entry: Entry,
+    /// A program whose `main` begins with [`crate::sandbox::enter_if_asked`]: the link to this very one, which leads
+    /// there even if its file was replaced or deleted since it started.
+    pub entry: PathBuf,
     /// What the kernel can do.
     pub support: Support,
-}
-
-/// How to start a program whose `main` begins with [`crate::sandbox::enter_if_asked`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The program.
-    pub program: PathBuf,
-    /// Arguments that come first.
-    pub arguments: Vec<OsString>,
 }
 
 // === impl Settings ===
@@ -68,17 +59,8 @@ impl Default for Settings {
             scratch: None,
             command_user: (65_534, 65_534),
             limits: Limits::default(),
-            entry: Entry::default(),
+            entry: PathBuf::from("/proc/self/exe"),
             support: Support::detect(),
         }
-    }
-}
-
-// === impl Entry ===
-
-impl Default for Entry {
-    /// This very program, even if its file was replaced or deleted since it started.
-    fn default() -> Entry {
-        Entry { program: PathBuf::from("/proc/self/exe"), arguments: Vec::new() }
     }
 }

@@ -1,8 +1,8 @@
 //! Runs one command.
 //!
 //! # Guarantees
-//! - The program lies in the operator's directory, links followed ([`program`]); no shell reads its arguments.
-//! - Its environment is what [`environment`] makes: nothing of this process's.
+//! - The program lies in the operator's directory, links followed (`program`); no shell reads its arguments.
+//! - Its environment is what `environment` makes: nothing of this process's.
 //! - When this call ends, in whatever way, so have the command and everything it started; also when this process is
 //!   killed ([`crate::sandbox`]).
 //! - Where the kernel cannot hold it, it does not run, unless the operator said so.
@@ -23,7 +23,7 @@ mod program;
 use std::fs::Permissions;
 use std::io::{self, PipeWriter};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl CommandCaller {
         let mut task = tokio::task::spawn_blocking(move || {
             // Removed by the supervisor; this is for when that was killed.
             let _scratch = scratch;
-            let report = supervised(&entry.program, &entry.arguments, &order, &lifeline)?;
+            let report = supervised(&entry, &order, &lifeline)?;
             Ok(ended(report, &order, timeout, &redactor))
         });
         let ended = tokio::select! {
@@ -97,7 +97,9 @@ impl CommandCaller {
             ended = &mut task => ended,
             () = cancel.cancelled() => {
                 drop(cut);
-                task.await
+                // Whatever an interrupted start complains about, it is the interruption.
+                let cancelled = Ended { verdict: Verdict::Cancelled, code: None, output: String::new() };
+                task.await.map(|ended| Ok(ended.unwrap_or(cancelled)))
             }
         };
         match ended {
@@ -134,10 +136,7 @@ impl CommandCaller {
         }
         let scratch_path = scratch.path().canonicalize().map_err(|fault| not_made(&fault))?;
         let limits = settings.limits.command.clone();
-        let entry_arguments =
-            settings.entry.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
         let order = Order {
-            entry: entry_arguments.collect(),
             name: invocation.program.clone(),
             arguments: invocation.arguments.clone(),
             environment: environment::all(call, invocation, &program.directory, &scratch_path)?,
@@ -172,12 +171,7 @@ impl Drop for CutOnDrop {
 }
 
 /// Starts a supervisor and waits for its report.
-fn supervised(
-    program: &PathBuf,
-    arguments: &[std::ffi::OsString],
-    order: &Order,
-    lifeline: &Mutex<Lifeline>,
-) -> Result<Report, Fault> {
+fn supervised(entry: &Path, order: &Order, lifeline: &Mutex<Lifeline>) -> Result<Report, Fault> {
     let broken = |fault: io::Error| {
         Fault::new(Reason::NotStarted, format!("the sandbox could not be started: {fault}"))
     };
@@ -187,8 +181,7 @@ fn supervised(
         if lifeline.cut {
             return Ok(Report { end: End::Abandoned, output: String::new(), cut: false });
         }
-        let child = Command::new(program)
-            .args(arguments)
+        let child = Command::new(entry)
             .args(sandbox::supervisor_arguments())
             .env_clear()
             .current_dir("/")

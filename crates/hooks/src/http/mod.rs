@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //! - No address is connected to that leads inward, unless the operator allows it: judged after resolution, for each
-//!   redirect anew, and the judged address is the one connected to ([`connect`]).
+//!   redirect anew, and the judged address is the one connected to (`connect`).
 //! - The time limit holds for everything together: look-up, connections, redirects, headers, the body as far as it
 //!   is read.
 //! - When the call ends, in whatever way, its connection is closed: no pool, no task left behind.

@@ -9,12 +9,12 @@
 //!                                                                                   └── whatever it starts
 //! ```
 //!
-//! The **supervisor** ([`supervise`]) is what makes "killed with all its children" true: it is a *child subreaper*,
+//! The **supervisor** is what makes "killed with all its children" true: it is a *child subreaper*,
 //! so a process that calls `setsid`, or whose parent ends, becomes its child and not init's. It ends when it has no
 //! child left. Its input is a lifeline: when the controller cancels, crashes or is killed, the pipe closes and
 //! everything below goes. It also watches what all processes together use, which limits per process cannot.
 //!
-//! The **cell** ([`cell`]) restricts itself and becomes the command. What it needs comes through its input, so that
+//! The **cell** restricts itself and becomes the command. What it needs comes through its input, so that
 //! no secret stands on a command line.
 //!
 //! A program that uses this crate calls [`enter_if_asked`] first thing in `main`.

@@ -13,8 +13,6 @@ const LONGEST: u64 = 16 << 20;
 /// What is to be run, and how it is held. It holds secrets and is never printed.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// First arguments of a program that is to be a part of the sandbox.
-    pub(crate) entry: Vec<String>,
     /// The program.
     pub(crate) program: PathBuf,
     /// Its name for itself.

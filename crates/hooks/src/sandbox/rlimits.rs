@@ -23,8 +23,10 @@ pub(super) fn limit(limits: &CommandLimits, tasks: u64) -> Result<(), String> {
     ] {
         // Never above what holds already.
         let present = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let most = Some(most.min(present));
-        setrlimit(resource, Rlimit { current: most, maximum: most })
+        let most = most.min(present);
+        // Between the two bounds of processor time there is a signal that says what it is about; at the second, any end.
+        let last = if resource == Resource::Cpu { most.saturating_add(5).min(present) } else { most };
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(last) })
             .map_err(|fault| format!("the limit of {name} cannot be set: {fault}"))?;
     }
     Ok(())

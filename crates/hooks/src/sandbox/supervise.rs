@@ -93,7 +93,6 @@ fn start(order: &Order) -> io::Result<Pipes> {
     // By this link even a user may start it who could not find the way to its file.
     let mut command = Command::new("/proc/self/exe");
     command
-        .args(&order.entry)
         .args(Part::Cell.arguments())
         .env_clear()
         .current_dir("/")

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use baton_api::phases::{Check, Hook};
 use baton_hooks::{
-    AllowList, Call, Entry, Fault, Language, Namespace, Occasion, Outcome, Policy, Role, Runner, Secret,
-    Secrets, SetName, Settings, prepare_check, prepare_hook,
+    AllowList, Call, Fault, Language, Namespace, Occasion, Outcome, Policy, Role, Runner, Secret, Secrets,
+    SetName, Settings, prepare_check, prepare_hook,
 };
 use baton_template::Map;
 use jiff::Timestamp;
@@ -117,7 +117,7 @@ impl Operator {
         Settings {
             directory: Some(self.directory()),
             scratch: Some(self.scratch()),
-            entry: Entry { program: env!("CARGO_BIN_EXE_baton-hooks-sandbox").into(), arguments: Vec::new() },
+            entry: env!("CARGO_BIN_EXE_baton-hooks-sandbox").into(),
             ..local()
         }
     }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
+use baton_hooks::sandbox::Support;
 use baton_hooks::{CommandLimits, Limits, Outcome, Reason, Settings, Verdict};
 
 use crate::receiver::{Receiver, ok};
@@ -273,6 +274,41 @@ async fn a_crowd_that_the_kernel_does_not_count_is_counted_by_the_supervisor() {
     let outcome = does(&settings, &["crowd", &marker]).await;
     assert_eq!(limit_exceeded(&outcome), "the command was ended: it ran more than 16 processes and threads");
     assert_eq!(processes_with(&marker), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn it_uses_no_more_processor_time_and_open_files_than_it_may() {
+    if !kernel_holds_commands() {
+        return;
+    }
+    let operator = Operator::new();
+    let limits = CommandLimits { cpu_seconds: 1, files: 20, ..CommandLimits::default() };
+    let settings = limited(operator.as_this_user(), limits);
+    let outcome = does(&settings, &["spin"]).await;
+    assert_eq!(limit_exceeded(&outcome), "the command was ended: it used more than 1 s of processor time");
+    // Three are its input and its outputs.
+    assert_eq!(does(&settings, &["open"]).await.output, "opened 17");
+}
+
+/// What the other tests find refused is there to be had: it is the sandbox that refuses it.
+#[tokio::test]
+async fn without_the_sandbox_it_would_get_all_that() {
+    let operator = Operator::new();
+    let token = operator.private("token", "eyJhbGciOi");
+    let support = Support { landlock: false, scopes: false, seccomp: false };
+    let settings = Settings { support, allow_unsandboxed: true, ..operator.as_this_user() };
+    let outcome = does(&settings, &["read", &token]).await;
+    assert_eq!(outcome.output, format!("read {token}: GOT eyJhbGciOi"));
+    let outcome = does(&settings, &["write", &token, "new"]).await;
+    assert_eq!(outcome.output, format!("write {token}: GOT done\nwrite new: GOT done"));
+    let socket = operator.path("service.sock");
+    let _listener = UnixListener::bind(&socket).expect("a socket can be made");
+    let outcome = does(&settings, &["unix", text(&socket)]).await;
+    assert_eq!(outcome.output, format!("connect {}: GOT done", text(&socket)));
+    let outcome = does(&settings, &["ancestors"]).await;
+    assert!(outcome.output.contains("list /proc: GOT"), "{}", outcome.output);
+    // Of its supervisor it learns nothing even so, and that has no environment to tell.
+    assert!(outcome.output.contains("read /proc/PARENT/environ: permission denied"), "{}", outcome.output);
 }
 
 #[tokio::test]

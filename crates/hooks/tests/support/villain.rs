@@ -34,6 +34,13 @@ fn main() -> ExitCode {
         ["idle", ..] => std::thread::sleep(Duration::from_secs(3600)),
         ["crowd", marker] => crowd(marker),
         ["bomb", marker] => bomb(marker),
+        ["spin"] => loop {
+            std::hint::spin_loop();
+        },
+        ["open"] => {
+            let open: Vec<File> = (0..10_000).map_while(|_| File::open("villain").ok()).collect();
+            println!("opened {}", open.len());
+        }
         ["memory"] => hold(usize::MAX),
         ["herd", marker, count, mebibytes] => herd(marker, count.parse().unwrap_or(0), mebibytes),
         ["hold", mebibytes, ..] => {
