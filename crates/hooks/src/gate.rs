@@ -159,12 +159,12 @@ mod tests {
         Gate::new(&Limits { hooks, ..Limits::default() })
     }
 
-    /// Polls a waiter once, so that it stands in the queue.
-    async fn queued<T>(future: &mut (impl Future<Output = T> + Unpin)) -> bool {
+    /// What a waiter has at once; from then on it stands in the queue.
+    async fn at_once(future: &mut (impl Future<Output = Pass> + Unpin)) -> Option<Pass> {
         tokio::select! {
             biased;
-            _ = future => false,
-            () = std::future::ready(()) => true,
+            pass = future => Some(pass),
+            () = std::future::ready(()) => None,
         }
     }
 
@@ -180,9 +180,9 @@ mod tests {
         }
         assert_eq!(gate.under_way(), (5, 10));
         let mut sixth = Box::pin(gate.hook("argocd/late"));
-        assert!(queued(&mut sixth).await);
+        assert!(at_once(&mut sixth).await.is_none());
         held.remove(0);
-        let _sixth = sixth.await;
+        let _sixth = at_once(&mut sixth).await.expect("the free place is its");
         assert_eq!(gate.under_way(), (5, 10));
     }
 
@@ -192,17 +192,17 @@ mod tests {
         let (first, second) = (gate.hook("a/storm").await, gate.hook("a/storm").await);
         let mut storm: Vec<_> = (0..20).map(|_| Box::pin(gate.hook("a/storm"))).collect();
         for waiter in &mut storm {
-            assert!(queued(waiter).await);
+            assert!(at_once(waiter).await.is_none());
         }
         let mut other = Box::pin(gate.hook("b/quiet"));
-        assert!(queued(&mut other).await);
+        assert!(at_once(&mut other).await.is_none());
         drop(first);
-        let _other = other.await;
+        let _other = at_once(&mut other).await.expect("it holds none, so it is its turn");
         assert_eq!(gate.under_way(), (2, 0));
         drop(second);
         let mut done = 0;
-        for waiter in storm {
-            drop(waiter.await);
+        for mut waiter in storm {
+            drop(at_once(&mut waiter).await.expect("each makes room for the next"));
             done += 1;
         }
         assert_eq!((done, gate.under_way()), (20, (1, 0)));
@@ -214,14 +214,14 @@ mod tests {
         let held = gate.hook("a/a").await;
         let mut gone: Vec<_> = (0..3).map(|_| Box::pin(gate.hook("a/a"))).collect();
         for waiter in &mut gone {
-            assert!(queued(waiter).await);
+            assert!(at_once(waiter).await.is_none());
         }
         let mut stays = Box::pin(gate.hook("b/b"));
-        assert!(queued(&mut stays).await);
+        assert!(at_once(&mut stays).await.is_none());
         // One is handed the pass and goes before it looks.
         drop(held);
         drop(gone);
-        let pass = stays.await;
+        let pass = at_once(&mut stays).await.expect("the others are gone");
         assert_eq!(gate.under_way(), (1, 0));
         drop(pass);
         assert_eq!(gate.under_way(), (0, 0));

@@ -143,7 +143,7 @@ async fn it_signals_neither_its_supervisor_nor_the_controller_nor_everybody() {
          denied"
     );
     assert_eq!(outcome.output, expected);
-    operator.script("everybody", "#!/bin/sh\nkill -KILL -1 || echo kept\nexit 3\n");
+    operator.script("everybody", "#!/bin/sh\nkill -0 -1 || echo kept\nexit 3\n");
     let call = serde_json::json!({"name": "bad", "type": "command", "command": {"command": ["everybody"]}});
     let call = hook(&settings, baton_hooks::Role::PreHook, call).expect("the hook is good");
     // Also where Landlock cannot keep signals inside.

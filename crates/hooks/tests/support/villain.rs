@@ -75,11 +75,12 @@ fn read_ancestors() {
     say("list", "/proc", fs::read_dir("/proc").map(|entries| entries.count()));
 }
 
+/// Only asks whether it could: should the sandbox ever fail, the machine that tests it is to live.
 fn signal(process: &str) {
     let parent = std::os::unix::process::parent_id().to_string();
     let number = process.replace("PARENT", &parent).parse().unwrap_or(0);
     let result = match rustix::process::Pid::from_raw(number) {
-        Some(pid) => rustix::process::kill_process(pid, rustix::process::Signal::KILL),
+        Some(pid) => rustix::process::test_kill_process(pid),
         None => Err(rustix::io::Errno::INVAL),
     };
     say("signal", process, result.map(|()| "done").map_err(std::io::Error::from));
