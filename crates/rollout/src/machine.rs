@@ -27,7 +27,7 @@ use crate::blocker::Reason;
 use crate::head::{Change, Done, Head, Intent, Opening, Row, Run};
 use crate::live::Live;
 use crate::pin::{Fingerprint, Pin, Resolution, SourceKey};
-use evaluate::{Outcome, Ready, Wait};
+use evaluate::{Asked, Outcome, Ready, Wait};
 use tally::{Hold, Share, Tally};
 
 pub use exchange::{Control, Decision, Member, Progress, Status, Wanted, Write};
@@ -138,8 +138,10 @@ struct App {
     /// Number of the write that is being made.
     in_flight: Option<u64>,
     adopted: Option<Fingerprint>,
-    /// Number of the operation whose success was seen, and whether that version did not fit.
-    success: Option<(u64, bool)>,
+    /// What was known when the last comparison was asked for.
+    asked: Option<Asked>,
+    /// How often one was asked for since something was written that may change what is found.
+    asks: u32,
     heals: (u32, Option<Timestamp>),
     outcome: Outcome,
     since: Timestamp,
@@ -359,12 +361,14 @@ impl Machine {
 
     /// A change of the head was stored.
     pub fn stored(&mut self, change: &Change) {
+        // Who joins may join at a revision that is no longer the newest.
+        if change.rows.iter().any(|row| self.head.row(row.id).is_none()) {
+            self.difference = None;
+        }
         self.head.apply(change);
         if change.anew {
             self.unrest = None;
-            self.apps.values_mut().for_each(|app| {
-                (app.adopted, app.success, app.heals) = (None, None, (0, None));
-            });
+            self.apps.values_mut().for_each(App::begin_anew);
             self.look_anew();
         }
         let run = change.run.is_some();
@@ -381,7 +385,12 @@ impl Machine {
     /// Somebody else changed the head: this is what it is now.
     pub fn reload(&mut self, head: Option<Head>) {
         self.runs_after(self.head.run.seq);
+        let before = self.head.run.seq;
         self.head = head.unwrap_or_default();
+        if self.head.run.seq != before {
+            // What was believed of one run is not of another.
+            self.apps.values_mut().for_each(App::begin_anew);
+        }
         self.list = None;
         self.apps.values_mut().for_each(|app| app.in_flight = None);
         // Whoever changed it may have seen newer revisions than we: what is known here is not held against the run
@@ -646,6 +655,11 @@ impl Resolving {
 // === impl App ===
 
 impl App {
+    /// Another run begins: what was borne and believed in the one before counts no more.
+    fn begin_anew(&mut self) {
+        (self.adopted, self.asks, self.heals) = (None, 0, (0, None));
+    }
+
     fn new(now: Timestamp) -> App {
         App {
             id: Fingerprint::default(),
@@ -655,7 +669,8 @@ impl App {
             pin: None,
             in_flight: None,
             adopted: None,
-            success: None,
+            asked: None,
+            asks: 0,
             heals: (0, None),
             outcome: outcome(Reason::Missing, "the Application is not there yet"),
             since: NEVER,

@@ -65,6 +65,7 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         dooms: BTreeMap::new(),
         skew: BTreeMap::new(),
         second: None,
+        foreign: None,
         before: BEFORE,
         after: AFTER,
         waits: Duration::ZERO,

@@ -218,6 +218,7 @@ impl Given {
             dooms,
             skew: scenario::skew(&mut Dice::new(seed, "skew"), plan.faults.has(Fault::Skew)),
             second,
+            foreign: None,
             before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
             after: if plan.faults.is_empty() { Duration::ZERO } else { Duration::from_secs(120) },
             waits: self.waits(),

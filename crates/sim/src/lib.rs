@@ -8,6 +8,7 @@ pub mod checker;
 pub mod course;
 pub mod dice;
 mod fleet;
+pub mod foreign;
 #[cfg(test)]
 mod found;
 pub mod given;

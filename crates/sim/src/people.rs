@@ -336,7 +336,8 @@ impl<'w> People<'w> {
         let mut any = false;
         for (name, app) in World::objects(&self.world.control, "applications.argoproj.io") {
             let differs = app.pointer("/status/sync/status").and_then(Value::as_str) == Some("OutOfSync");
-            if differs && app["operation"].is_null() && is_meant(&name, &app) {
+            let stays = app["metadata"]["deletionTimestamp"].is_null();
+            if differs && stays && app["operation"].is_null() && is_meant(&name, &app) {
                 any |= self.order(&name, &json!({"prune": true})).await;
             }
         }
@@ -370,6 +371,9 @@ impl<'w> People<'w> {
         self.bring_back().await;
         let named = self.named();
         let says = |reason: &str| named.iter().any(|(name, _)| name == reason);
+        for (_, orphan) in named.iter().filter(|(reason, _)| reason == "OrphanedOperation") {
+            self.order(orphan, &json!({"prune": true})).await;
+        }
         let failed = says("SyncFailed") || says("OutOfSyncAfterSync") || says("TooManyFailures");
         if round < 2 && failed {
             self.act(&Action::Retry { app: None }).await;

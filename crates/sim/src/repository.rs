@@ -91,6 +91,12 @@ impl Repositories {
         self.commits.get(branch).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The commit that a branch points to.
+    pub(crate) fn tip(&self, url: &str, branch: &str) -> std::io::Result<String> {
+        let text = std::fs::read_to_string(self.path(url).join("refs/heads").join(branch))?;
+        Ok(text.trim().to_owned())
+    }
+
     /// Moves a branch to a commit.
     pub(crate) fn push(&self, branch: usize, commit: usize) -> std::io::Result<()> {
         let Branch { url, name } = &self.branches[branch];

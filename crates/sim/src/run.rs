@@ -216,12 +216,15 @@ async fn until_frozen(world: &World) {
 fn slack(scenario: &Scenario) -> SignedDuration {
     let weather = &scenario.weather;
     let lag = SignedDuration::try_from(weather.lag * 2).unwrap_or(SignedDuration::ZERO);
+    // What a stand-in tells was found a while before.
+    let toil = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.late + temper.slow * 4);
+    let toil = SignedDuration::try_from(toil).unwrap_or(SignedDuration::ZERO);
     if scenario.is_smooth() {
-        return PROMPT + lag;
+        return PROMPT + lag + toil;
     }
     let cuts = if weather.cut.is_some() { CUTS } else { SignedDuration::ZERO };
     let silence = if weather.is_silent() { SILENCE } else { SignedDuration::ZERO };
-    SLACK + cuts + silence
+    SLACK + cuts + silence + toil
 }
 
 /// Waits until nothing was written for a while from now on; false where it never is.
@@ -243,7 +246,9 @@ async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
 /// Waits for rest; people do what waits for them meanwhile.
 async fn to_rest(world: &World, people: &mut People<'_>, scenario: &Scenario) -> bool {
     for round in 0..20 {
-        if !rest(world, REST + scenario.waits, PATIENCE + scenario.before).await {
+        // A stand-in may go by what it remembers of git for so much longer.
+        let remembers = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.memory);
+        if !rest(world, REST + remembers + scenario.waits, PATIENCE + scenario.before).await {
             return false;
         }
         let revision = world.control.store().revision();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::foreign::Temper;
 use crate::repository::{BRANCHES, Branch};
 use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 
@@ -17,6 +18,9 @@ const MEMBERS: [&str; 3] = ["north", "south", "west"];
 pub(crate) const BEFORE: Duration = Duration::from_secs(300);
 /// How long its faults go on in the end.
 pub(crate) const AFTER: Duration = Duration::from_secs(30);
+
+/// In how many worlds of a hundred, where nobody must approve anything, the Application controller is a stand-in.
+const FOREIGN: u64 = 55;
 
 /// A world's fate.
 #[derive(Debug, Clone)]
@@ -35,6 +39,8 @@ pub(crate) struct Scenario {
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
     /// How wrong the clock of either controller is, in seconds.
     pub(crate) skew: BTreeMap<Process, i64>,
+    /// How the Application controller behaves, where it is a stand-in for somebody else's.
+    pub(crate) foreign: Option<Temper>,
     /// When a second controller of sets begins, and how long it stays.
     pub(crate) second: Option<(Duration, Duration)>,
     /// How long the first rollout may take before anything happens.
@@ -104,8 +110,12 @@ impl Scenario {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
         });
+        let mut dice = Dice::new(seed, "foreign");
+        // Where people approve, and how that is waited for, is a matter of our own.
+        let foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
         Scenario {
             seed,
+            foreign,
             members: members.into_iter().map(str::to_owned).collect(),
             branches: BRANCHES.to_vec(),
             fleet,
@@ -365,16 +375,22 @@ const WEIGHTS: [(&str, u64); 32] = [
 impl Draft {
     /// Draws what happens; one action and one fault are sure to be tried.
     fn draw(&mut self, action: &str, fault: Fault, alone: bool) {
-        let number = if self.dice.chance(20) { self.dice.between(5, 7) } else { self.dice.between(1, 4) };
+        // Many short worlds show more than a few long ones.
+        let number = match self.dice.below(100) {
+            0..5 => self.dice.between(4, 7),
+            5..30 => self.dice.between(2, 3),
+            _ => self.dice.between(0, 1),
+        };
         let sure = self.dice.below(number + 1);
         for place in 0..=number {
             let word = if place == sure { action } else { self.word() };
             // What these are about is a rollout that is under way.
             match word {
-                "Pause" | "Abort" => {
+                "Pause" | "Abort" | "Retry" | "Drift" | "Operate" => {
                     let push = self.push();
                     self.add(push);
                 }
+                "SyncByHand" => self.add(Action::Variant),
                 "Storm" => {
                     let first = self.fleet.elements.iter().find(|(_, element)| element.tier == 0);
                     let noticed = first.map(|(name, _)| name.clone()).into_iter().collect();

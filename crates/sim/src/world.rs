@@ -20,8 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
+use crate::foreign::{self, Memory, Temper};
 use crate::journal::Journal;
-use crate::repository::Repositories;
+use crate::repository::{Files, Repositories};
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
 use crate::wire::{Air, Blow, Doom, Fault, Life, Wire};
@@ -59,6 +60,10 @@ struct Parts {
     repositories: Arc<Repositories>,
     air: Arc<Air>,
     begun: Instant,
+    /// How the stand-in behaves, where the Application controller is one.
+    foreign: Option<Temper>,
+    /// What every commit holds, for a stand-in.
+    memory: Arc<Memory>,
     /// How wrong the clock of either controller is, in seconds.
     skew: BTreeMap<Process, i64>,
     ended: Arc<Mutex<Vec<String>>>,
@@ -85,6 +90,10 @@ impl World {
         let repositories =
             Repositories::new(&scenario.branches, &branches).expect("a temporary directory, and git in PATH");
         let repositories = Arc::new(repositories);
+        let memory = match scenario.foreign {
+            Some(_) => remembered(&repositories, branches),
+            None => Memory::new(),
+        };
         let control = control(scenario).await;
         let mut members = BTreeMap::new();
         for (number, name) in scenario.members.iter().enumerate() {
@@ -100,6 +109,8 @@ impl World {
         let ended = Arc::default();
         let parts = Parts {
             seed: scenario.seed,
+            foreign: scenario.foreign.clone(),
+            memory: Arc::new(memory),
             skew: scenario.skew.clone(),
             control: control.clone(),
             members: members.clone(),
@@ -195,7 +206,10 @@ fn start(process: Process, parts: &Parts, life: &Arc<Life>) -> JoinSet<String> {
     let mut tasks = JoinSet::new();
     match process {
         Process::Sets => tasks.spawn(run_sets(parts.clone(), life.clone())),
-        Process::Applications => tasks.spawn(run_applications(parts.clone(), life.clone())),
+        Process::Applications => match parts.foreign.clone() {
+            Some(temper) => tasks.spawn(run_foreign(temper, parts.clone(), life.clone())),
+            None => tasks.spawn(run_applications(parts.clone(), life.clone())),
+        },
     };
     tasks
 }
@@ -253,6 +267,57 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
     match ApplicationController::new(client, settings, manifests, connect) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
         Err(error) => error.to_string(),
+    }
+}
+
+async fn run_foreign(temper: Temper, parts: Parts, life: Arc<Life>) -> String {
+    let client =
+        |cluster: &Cluster, place: &str| Client::new(Wire::new(cluster, place, &life, &parts.air), NAMESPACE);
+    let clock = parts.clock(Process::Applications);
+    let members = parts.members.iter().map(|(name, cluster)| (server(name), client(cluster, name)));
+    foreign::run(foreign::Parts {
+        seed: parts.seed,
+        temper,
+        control: client(&parts.control, CONTROL),
+        namespace: NAMESPACE.to_owned(),
+        members: members.collect(),
+        target: TARGET_NAMESPACE.to_owned(),
+        git: Arc::new(Remembered { repositories: parts.repositories.clone(), memory: parts.memory.clone() }),
+        now: Arc::new(move || clock.now()),
+    })
+    .await;
+    "the stand-in ended".to_owned()
+}
+
+/// Every file of every commit.
+fn remembered(repositories: &Repositories, branches: Vec<Vec<Files>>) -> Memory {
+    let mut memory = Memory::new();
+    for (branch, commits) in branches.into_iter().enumerate() {
+        let ids = repositories.commits(branch).iter().cloned();
+        memory.extend(ids.zip(commits).map(|(id, files)| (id, files.into_iter().collect())));
+    }
+    memory
+}
+
+/// Git for a stand-in: branches are read where they are, files are known.
+struct Remembered {
+    repositories: Arc<Repositories>,
+    memory: Arc<Memory>,
+}
+
+impl foreign::Git for Remembered {
+    fn resolve(&self, url: &str, target: &str) -> Result<String, String> {
+        self.repositories
+            .tip(url, target)
+            .map_err(|_| format!("unable to resolve '{target}' to a commit SHA"))
+    }
+
+    fn file(&self, url: &str, commit: &str, path: &str) -> Result<String, String> {
+        if !self.repositories.path(url).exists() {
+            return Err("repository not found".to_owned());
+        }
+        let text = self.memory.get(commit).and_then(|files| files.get(path));
+        text.cloned().ok_or_else(|| format!("{path}: app path does not exist"))
     }
 }
 

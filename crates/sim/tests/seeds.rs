@@ -10,9 +10,13 @@ use baton_sim::run::{self, Report};
 use baton_sim::tally;
 use parking_lot::Mutex;
 
+/// Worlds allocate all the time, on every core.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many seeds every build runs. Each fault and each action is sure to be tried once in as many seeds as there are
 /// of them.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 2000;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()

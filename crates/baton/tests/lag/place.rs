@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::fleet::{self, Fleet};
 use crate::process::{Running, baton, client, eventually, run};
 use crate::recorder::{CONTROL_NAMESPACE, MEMBER_NAMESPACE, Recorded, Recorder};
+use crate::stand_in;
 
 /// A history that is silent for so long while something is awaited has come to a standstill.
 const QUIET: SignedDuration = SignedDuration::from_mins(10);
@@ -29,12 +30,28 @@ pub(crate) struct Place {
     recorder: Recorder,
     controllers: Vec<Controller>,
     kills: usize,
-    without: Option<Rule>,
+    without: &'static [Rule],
+}
+
+/// Whose the controller of Applications is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applications {
+    Ours,
+    /// One that behaves as Argo CD's does.
+    StandIn,
+}
+
+/// What a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sets,
+    Applications,
+    StandIn(u64),
 }
 
 /// A controller and the proxy it stands behind.
 struct Controller {
-    name: &'static str,
+    kind: Kind,
     running: Running,
     proxy: Running,
     kubeconfig: String,
@@ -43,7 +60,12 @@ struct Controller {
 }
 
 impl Place {
-    pub(crate) async fn start(seed: u64, delay: &str, without: Option<Rule>) -> Place {
+    pub(crate) async fn start(
+        seed: u64,
+        delay: &str,
+        applications: Applications,
+        without: &'static [Rule],
+    ) -> Place {
         let home = tempfile::tempdir().expect("a directory");
         let path = |name: &str| home.path().join(name).to_str().expect("UTF-8").to_owned();
         let mut api = Running::start([
@@ -60,9 +82,17 @@ impl Place {
         let client = client(&home.path().join("api/kubeconfig")).await;
         define(&client).await;
         let recorder = Recorder::start(&client).await;
-        let controllers = [("applicationset", seed), ("application", seed.wrapping_add(1))]
-            .map(|(name, seed)| {
-                let kubeconfig = path(&format!("{name}.kubeconfig"));
+        let second = match applications {
+            Applications::Ours => Kind::Applications,
+            Applications::StandIn => Kind::StandIn(seed),
+        };
+        if applications == Applications::StandIn {
+            println!("{:?}", stand_in::temper(seed));
+            project(&client).await;
+        }
+        let controllers = [(Kind::Sets, seed), (second, seed.wrapping_add(1))]
+            .map(|(kind, seed)| {
+                let kubeconfig = path(&format!("{seed}.kubeconfig"));
                 let mut proxy = Running::start([
                     "dev",
                     "lag-proxy",
@@ -80,9 +110,9 @@ impl Place {
                     &seed.to_string(),
                 ]);
                 proxy.line_with("kubectl");
-                let running = controller(name, &kubeconfig, without);
+                let running = controller(kind, &kubeconfig, without);
                 let dies = Instant::now() + Duration::from_secs(5);
-                Controller { name, running, proxy, kubeconfig, dies }
+                Controller { kind, running, proxy, kubeconfig, dies }
             })
             .into();
         Place { _api: api, client, recorder, controllers, kills: 0, without, home }
@@ -96,7 +126,7 @@ impl Place {
         self.kills
     }
 
-    /// Makes the set. Its project is made by the controller.
+    /// Makes the set.
     pub(crate) async fn create(&self, fleet: &Fleet) {
         let set = serde_json::from_value(fleet.set()).expect("a set");
         self.api("ApplicationSet").create(&PostParams::default(), &set).await.expect("it is made");
@@ -142,7 +172,7 @@ impl Place {
                 () = self.recorder.until(|recorded| is_so(recorded).then_some(())) => return,
                 () = tokio::time::sleep_until(next.dies) => {
                     next.running.kill();
-                    next.running = controller(next.name, &next.kubeconfig, self.without);
+                    next.running = controller(next.kind, &next.kubeconfig, self.without);
                     next.dies = Instant::now() + crate::pause(random);
                     self.kills += 1;
                 }
@@ -159,11 +189,11 @@ impl Place {
     /// Ends everything, and gives the history and what the proxies say they did.
     pub(crate) async fn end(self) -> (Vec<Entry>, Vec<String>) {
         let mut told = Vec::new();
-        for Controller { name, mut running, proxy, .. } in self.controllers {
+        for Controller { kind, mut running, proxy, .. } in self.controllers {
             running.kill();
             let outcome = proxy.terminate();
             assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-            told.push(format!("before {name}: {}", outcome.stdout.lines().last().unwrap_or_default()));
+            told.push(format!("before {kind:?}: {}", outcome.stdout.lines().last().unwrap_or_default()));
         }
         (self.recorder.end().await, told)
     }
@@ -180,7 +210,12 @@ fn standing(application: &Value) -> String {
     )
 }
 
-fn controller(name: &str, kubeconfig: &str, without: Option<Rule>) -> Running {
+fn controller(kind: Kind, kubeconfig: &str, without: &[Rule]) -> Running {
+    let name = match kind {
+        Kind::Sets => "applicationset",
+        Kind::Applications => "application",
+        Kind::StandIn(seed) => return Running::of(stand_in::command(kubeconfig, seed)),
+    };
     let mut command = baton();
     command
         .args(["controller", "--controllers", name, "--allow-local-repos", "--enable-progressive-syncs"])
@@ -188,10 +223,26 @@ fn controller(name: &str, kubeconfig: &str, without: Option<Rule>) -> Running {
         // Each Application looks at git on its own, which is what the order has to hold against.
         .env("ARGOCD_RECONCILIATION_TIMEOUT", "5s")
         .env("ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER", "5s");
-    if let Some(rule) = without {
-        command.env(WITHOUT, format!("{rule:?}"));
+    if !without.is_empty() {
+        let names: Vec<String> = without.iter().map(|rule| format!("{rule:?}")).collect();
+        command.env(WITHOUT, names.join(","));
     }
     Running::of(command)
+}
+
+/// The project, which our own controller of Applications would make.
+async fn project(client: &Client) {
+    let project = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": "default", "namespace": CONTROL_NAMESPACE},
+        "spec": {
+            "sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+        },
+    });
+    let project = serde_json::from_value(project).expect("a project");
+    let projects = api(client, "argoproj.io", "v1alpha1", "AppProject");
+    projects.create(&PostParams::default(), &project).await.expect("the project");
 }
 
 /// The kinds and namespaces.
@@ -207,7 +258,7 @@ async fn define(client: &Client) {
         let namespace = serde_json::from_value(namespace).expect("a namespace");
         namespaces.create(&PostParams::default(), &namespace).await.expect("a namespace");
     }
-    for kind in ["ApplicationSet", "Application"] {
+    for kind in ["ApplicationSet", "Application", "AppProject"] {
         let kind = api(client, "argoproj.io", "v1alpha1", kind);
         eventually("the kind is served", async || kind.list(&Default::default()).await.ok()).await;
     }

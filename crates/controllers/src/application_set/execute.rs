@@ -117,7 +117,7 @@ impl Executor<'_> {
         render: impl Fn(&Desired) -> Result<Value, RenderError>,
     ) -> (NewlySettled, Failures) {
         let mut settled = NewlySettled::new();
-        let mut works: Vec<Work<'_>> = plan.create.iter().map(|desired| Work::Create(desired)).collect();
+        let mut works = self.creations(plan).await;
         match self.look(&plan.compare, &render, &mut settled).await {
             Ok(compared) => works.extend(compared),
             Err(error) => {
@@ -280,6 +280,16 @@ impl Executor<'_> {
             .await?;
         works.extend(missing.into_values().map(Work::Update));
         Ok(works)
+    }
+
+    /// What is to be created. A set that is gone, which a cache filled by an old list may still show, creates nothing.
+    async fn creations<'p>(&self, plan: &Plan<'p>) -> Vec<Work<'p>> {
+        let Some(first) = plan.create.first() else { return Vec::new() };
+        match self.may_take().await {
+            Ok(true) => plan.create.iter().map(|desired| Work::Create(desired)).collect(),
+            Ok(false) => Vec::new(),
+            Err(error) => vec![Work::Failed(first, error.into())],
+        }
     }
 
     async fn carry_out(

@@ -142,9 +142,10 @@ impl RawStatus {
         trouble::of_health((&whole.status, &whole.message), resources)
     }
 
+    /// The condition of the first of these kinds that there is.
     fn conditions(&self, wanted: &[&str]) -> Option<&ApplicationCondition> {
-        let mut all = self.conditions.iter().flatten();
-        all.find(|condition| wanted.contains(&condition.kind.as_str()))
+        let of = |kind: &&str| self.conditions.iter().flatten().find(|condition| condition.kind == **kind);
+        wanted.iter().find_map(of)
     }
 }
 

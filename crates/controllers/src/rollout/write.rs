@@ -60,6 +60,9 @@ pub(crate) fn patch(write: &Write, ground: &Ground<'_>) -> Result<Value, Compare
             let after = if write.spec { template.as_ref().unwrap_or(&live) } else { &live };
             let operation = operation(write, ground.set, after, template.as_ref().unwrap_or(&live));
             patch["operation"] = json!(operation);
+            // Application controllers merge how far an operation is into what is told of the one before: what of that
+            // one is not in this one, a selection of resources say, would seem to be of this one.
+            patch["status"] = json!({"operationState": null});
         }
         Intent::Terminate => {
             patch["status"] = json!({"operationState": {"phase": OperationPhase::Terminating.as_str()}});

@@ -39,7 +39,8 @@ async fn wait_for(scene: &Scene, moment: Moment, commit: &str) {
 /// Does every harm at every moment, a commit each; with another leader in between, or with the same one.
 async fn harm_all(crashes: bool) {
     let mut scene = Scene::new().await;
-    scene.slow_down(&["cc-test", "zz-dev"]);
+    // One of each step, so that the run is still under way when it happens.
+    scene.slow_down(&["aa-prod", "cc-test", "zz-dev"]);
     let commit = scene.commit(&names(), "0");
     scene.apply(fleet(&MEMBERS)).await;
     scene.rolled_out(&commit).await;

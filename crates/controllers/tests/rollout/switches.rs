@@ -61,6 +61,8 @@ async fn a_pause_in_the_head_ends_with_the_annotation_of_the_set() {
 async fn a_run_that_is_to_be_finished_keeps_newer_templates_and_commits_waiting() {
     let scene = Scene::new().await;
     let names = ["a", "b", "c"];
+    // The run lasts until what waits for it was told.
+    scene.slow_down(&["b"]);
     let commit = scene.commit(&names, "0");
     scene.apply(fleet(&MEMBERS)).await;
     scene.rolled_out(&commit).await;

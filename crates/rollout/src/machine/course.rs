@@ -213,6 +213,10 @@ impl Machine {
 /// Whether a rollout of the set synced it last, and it has not been well since. One that differs only since something
 /// newer came was.
 fn is_left_unwell(live: &Live, set: &str) -> bool {
+    // One that has not begun yet counts as well: it will.
+    if live.operation.as_ref().is_some_and(|stamp| stamp.as_ref().is_some_and(|stamp| *stamp.set == *set)) {
+        return true;
+    }
     let Some(last) = &live.last else { return false };
     let differs = live.sync != SyncCode::Synced && live.reported == last.revisions;
     let unwell = differs || live.health != HealthCode::Healthy || last.has_failed();

@@ -9,10 +9,13 @@ use crate::head::{Done, Intent, Row};
 use crate::live::{Live, Operation};
 use crate::pin::{Fingerprint, Pin};
 
-/// How long the Application controller is given to compare once more after an operation, before it is asked to.
+/// How long drift is given to turn out to be none before it is healed.
 const GRACE: SignedDuration = SignedDuration::from_secs(2);
-/// How long a mismatch or an unknown state is borne before the Application controller is asked again.
+/// How long a mismatch or an unknown state is borne before the Application controller is asked again; twice as long each
+/// time.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
+/// How often it is asked before it is left to itself: what has not come by then comes with its own next look.
+const ASKS: u32 = 4;
 /// How long an Application controller may stay silent before that is called by its name.
 const SILENCE: SignedDuration = SignedDuration::from_secs(120);
 /// The first wait before drift is healed again; each further one is twice as long.
@@ -38,13 +41,33 @@ pub(super) struct Case<'a> {
     pub(super) skipped: bool,
     /// Specification our own write came back with, if it was another; believed once.
     pub(super) adopted: Option<Fingerprint>,
-    /// Whether the first version that showed our operation's success did not fit yet: then one that does came later.
-    pub(super) unfit_at_success: bool,
+    /// What was known when the last comparison was asked for.
+    pub(super) asked: Option<&'a Asked>,
+    /// How often one was asked for since something was written that may change what is found.
+    pub(super) asks: u32,
     /// How often its drift was healed in this run, and when last.
     pub(super) heals: (u32, Option<Timestamp>),
     /// Since when the present outcome has lasted.
     pub(super) since: Timestamp,
     pub(super) now: Timestamp,
+}
+
+/// What an Application said when a comparison was asked for. What it says then may be of before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Number of the write that asked.
+    pub(super) n: u64,
+    /// The last operation then; none where the request was not seen before it had been answered.
+    last: Option<Option<Operation>>,
+    /// When the last comparison told of began, by the Application controller's own clock.
+    began: Option<i64>,
+}
+
+impl Asked {
+    /// What is known where a request was seen, or its answer, for the first time.
+    pub(super) fn new(live: &Live, n: u64) -> Asked {
+        Asked { n, last: live.refresh.then(|| live.last.clone()), began: live.reconciled }
+    }
 }
 
 /// What follows.
@@ -169,17 +192,30 @@ impl Case<'_> {
         Outcome::Regressed(reason, message, mend)
     }
 
+    /// Whether its last write asked for a comparison, and has landed.
+    pub(super) fn asks(&self) -> bool {
+        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison);
+        asked
+            && self.live.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n && *stamp.set == *self.set)
+    }
+
     /// A comparison that was asked for and has not been made yet.
     fn barrier(&self) -> Option<Outcome> {
         let live = self.live;
-        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison);
-        let ours = live.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n);
-        if !asked || !ours || !(live.refresh || live.nonce.is_some()) || !holds(Rule::Barrier) {
+        if !self.asks() || !(live.refresh || live.nonce.is_some()) || !holds(Rule::Barrier) {
             return None;
         }
-        // An Application controller that does not know the nonce leaves it: then what it compared must fit as well.
-        if !live.refresh && live.compared {
-            return None;
+        // An Application controller that does not know the nonce leaves it. What it took away may have been asked for
+        // before, and answered from what it read before then: only its own clock tells.
+        if !live.refresh {
+            return match self.is_told_since_asked() {
+                true => None,
+                false => Some(self.again(
+                    Reason::WaitingForRefresh,
+                    "the comparison it was asked for may have begun before",
+                    Intent::Refresh,
+                )),
+            };
         }
         let silent = self.now.duration_since(self.since) >= SILENCE;
         Some(match silent {
@@ -288,12 +324,11 @@ impl Case<'_> {
             return self.out_of_sight();
         }
         let Some((reason, message)) = self.misfit() else {
-            // It may have been found so before an operation of an earlier run, or of somebody else, made it something
-            // else.
-            if live.last.as_ref().is_some_and(|last| last.finished.is_some() && !self.is_told_after(last)) {
-                return self.after_grace(
-                    Reason::WaitingForRefresh,
-                    "the state after its last operation has not been told yet",
+            // It may have been found so before the run began, or before an operation made it something else.
+            if !self.is_told() && holds(Rule::Barrier) {
+                return ready(
+                    Intent::Refresh,
+                    "what it says may be of before this run, or of before it was synced",
                 );
             }
             return Outcome::Done(match (own, self.row.intent) {
@@ -344,19 +379,15 @@ impl Case<'_> {
         if (!last.full || !self.pin.accepts(&last.revisions)) && holds(Rule::WholeSyncs) {
             return wait(Reason::RevisionMismatch, "its operation synced something else than it was told to");
         }
-        let later = self.is_told_after(last);
-        let Some((reason, message)) = self.misfit() else {
-            if (self.unfit_at_success && !self.overtaken) || later || !holds(Rule::ComparedAfter) {
-                return Outcome::Done(Done::Synced);
-            }
-            // What fits may have been found before the operation ended.
-            return self
-                .after_grace(Reason::WaitingForRefresh, "the state after its sync has not been told yet");
-        };
+        // Whatever it says may have been found before the operation ended.
+        if !self.is_told() && holds(Rule::ComparedAfter) {
+            return match holds(Rule::AskedForComparison) {
+                true => ready(Intent::Refresh, "the state after its sync has not been told yet"),
+                false => wait(Reason::WaitingForRefresh, "the state after its sync has not been told yet"),
+            };
+        }
+        let Some((reason, message)) = self.misfit() else { return Outcome::Done(Done::Synced) };
         match reason {
-            Reason::OutOfSyncAfterSync if !later => {
-                self.after_grace(Reason::Progressing, "it was synced and is to be compared")
-            }
             Reason::OutOfSyncAfterSync if live.prune_only => {
                 wait(Reason::PruneOnly, "only resources to prune keep it from being Synced")
             }
@@ -367,24 +398,35 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a comparison asked for after the operation has been made, or one began after it.
-    fn is_told_after(&self, last: &Operation) -> bool {
-        let ours = last.stamp.as_ref().filter(|stamp| *stamp.set == *self.set);
-        // What is asked for is asked when no operation runs, so that of somebody else had ended then.
-        let asked = self.row.intent.is_some_and(Intent::asks_for_comparison)
-            && ours.is_none_or(|stamp| stamp.n < self.row.n);
-        let times = self.live.reconciled.zip(last.finished);
-        asked || times.is_some_and(|(began, ended)| began > ended)
+    /// Whether what it says was found by a comparison that this run asked for after its last operation had ended.
+    ///
+    /// Nothing less will do. Application controllers write what differs from what they read a while ago, and in parts:
+    /// neither when a comparison is said to have begun, nor that what is said has changed, tells what it is about.
+    fn is_told(&self) -> bool {
+        let before = |last: &Operation| match last.stamp.as_ref().filter(|stamp| *stamp.set == *self.set) {
+            Some(stamp) if stamp.n < self.row.n => true,
+            // One of somebody else may have come since: what was seen when it was asked for tells.
+            _ => self
+                .asked
+                .is_some_and(|asked| asked.last.as_ref().is_some_and(|then| then.as_ref() == Some(last))),
+        };
+        self.asks()
+            && self.asked.is_some_and(|asked| asked.n == self.row.n)
+            && self.live.last.as_ref().is_none_or(before)
     }
 
-    /// Waits a little, then asks for a comparison.
-    fn after_grace(&self, reason: Reason, message: &str) -> Outcome {
-        let end = self.since.saturating_add(GRACE).unwrap_or(self.now);
-        match self.now >= end {
-            true if !holds(Rule::AskedForComparison) => wait(reason, message),
-            true => ready(Intent::Refresh, message),
-            false => wait_until(reason, message, end),
-        }
+    /// Whether the comparison told of began, by the clock of who made it, after all that was told when it was asked for.
+    fn is_told_since_asked(&self) -> bool {
+        let live = self.live;
+        let ended = live.last.as_ref().and_then(|last| last.finished);
+        let Some(asked) = self.asked.filter(|asked| asked.n == self.row.n) else { return false };
+        live.compared && live.reconciled > asked.began.max(ended)
+    }
+
+    /// Whether, by the clock of who made it, the comparison told of began after an operation had ended.
+    fn is_later_by_clock(&self, last: &Operation) -> bool {
+        let times = self.live.reconciled.zip(last.finished);
+        self.is_told() || times.is_some_and(|(began, ended)| began > ended)
     }
 
     /// Asks for a comparison, and again where it did not help.
@@ -395,13 +437,20 @@ impl Case<'_> {
             Some(Intent::Refresh | Intent::Arm | Intent::Spec) if reason == Reason::RevisionMismatch => {
                 ready(Intent::HardRefresh, message)
             }
-            Some(_) => {
-                let end = self.since.saturating_add(ASK_AGAIN).unwrap_or(self.now);
-                match self.now >= end {
-                    true => ready(Intent::HardRefresh, message),
-                    false => wait_until(reason, message, end),
-                }
-            }
+            Some(_) => self.again(reason, &message, Intent::HardRefresh),
+        }
+    }
+
+    /// Asks once more after a while, and less and less often.
+    fn again(&self, reason: Reason, message: &str, intent: Intent) -> Outcome {
+        if self.asks >= ASKS {
+            return wait(reason, message);
+        }
+        let pause = ASK_AGAIN.checked_mul(1 << self.asks.saturating_sub(1)).unwrap_or(ASK_AGAIN);
+        let end = self.since.saturating_add(pause).unwrap_or(self.now);
+        match self.now >= end {
+            true => ready(intent, message),
+            false => wait_until(reason, message, end),
         }
     }
 
@@ -447,11 +496,6 @@ impl Case<'_> {
         Some((reason, said(message, live.ailing.as_deref().unwrap_or_default())))
     }
 
-    /// Whether the object says all that its pin asks for.
-    pub(super) fn fits(&self) -> bool {
-        self.misfit().is_none()
-    }
-
     fn is_own(&self, last: &Operation) -> bool {
         last.stamp.as_ref().is_some_and(|stamp| {
             *stamp.set == *self.set
@@ -476,13 +520,6 @@ impl Case<'_> {
         last.stamp.as_ref().is_some_and(|stamp| stamp.n == self.row.n)
     }
 
-    /// Number of the operation of this run that this version shows to have ended well.
-    pub(super) fn shown_success(&self) -> Option<u64> {
-        let last = self.live.last.as_ref().filter(|last| self.is_own(last))?;
-        let ended_well = !last.is_running() && !last.has_failed();
-        last.stamp.as_ref().map(|stamp| stamp.n).filter(|_| ended_well)
-    }
-
     /// Brings drift back to the pin it was done at.
     fn heal(&self) -> Option<Ready> {
         let live = self.live;
@@ -492,12 +529,13 @@ impl Case<'_> {
             && at_pin
             && !live.heals_in_order
             && live.closed.is_none()
+            && self.barrier().is_none()
             && !self.held)
         {
             return None;
         }
         let mut healing = self.healing("it drifted");
-        if live.last.as_ref().is_some_and(|last| !self.is_told_after(last)) {
+        if live.last.as_ref().is_some_and(|last| !self.is_later_by_clock(last)) {
             // It may have differed only before it was synced, and somebody else has seen since that it is done.
             healing.not_before = healing.not_before.max(self.since.checked_add(GRACE).ok());
         }
@@ -513,9 +551,10 @@ impl Case<'_> {
         let same =
             live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash);
         let free = !live.is_busy() && self.is_settled() && live.error.is_none() && live.closed.is_none();
+        let free = free && self.barrier().is_none();
         let open = self.self_heal && !live.heals_in_order && !live.automatic && !live.terminating;
         // What differed before its last operation ended may not differ any more.
-        let open = open && live.last.as_ref().is_none_or(|last| self.is_told_after(last));
+        let open = open && live.last.as_ref().is_none_or(|last| self.is_later_by_clock(last));
         (drifted && same && free && open && !live.deployed.is_empty() && before.hash != self.row.pin)
             .then(|| self.healing("it drifted from what it was synced to before"))
     }
@@ -532,7 +571,7 @@ impl Case<'_> {
 
 /// Whether the last intended write of a row has landed on the Application.
 pub(super) fn is_settled(row: &Row, live: &Live, set: &str) -> bool {
-    let landed = live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && stamp.n >= row.n);
+    let landed = live.stamps().any(|stamp| *stamp.set == *set && stamp.n >= row.n);
     // A start whose slot is free again was seen to land, whatever became of the stamp since.
     let over = match row.intent {
         None => true,

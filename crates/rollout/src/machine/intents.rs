@@ -127,6 +127,11 @@ impl Machine {
             if what == Intent::Heal {
                 app.heals = (app.heals.0 + 1, Some(now));
             }
+            app.asks = match what {
+                Intent::Refresh | Intent::HardRefresh => app.asks + 1,
+                Intent::Fence | Intent::Terminate => app.asks,
+                Intent::Arm | Intent::Spec | Intent::Start | Intent::Heal => 0,
+            };
             app.in_flight = Some(row.n);
         }
         writes
@@ -307,7 +312,8 @@ impl Machine {
     }
 }
 
-/// Number of the last write of a rollout of this set that landed on an Application.
+/// Number of the last write of a rollout of this set that landed on an Application. The operations it began tell as much
+/// as its own mark, which people can take away.
 pub(super) fn landed(live: &Live, set: &str) -> u64 {
-    live.stamp.as_ref().filter(|stamp| *stamp.set == *set).map_or(0, |stamp| stamp.n)
+    live.stamps().filter(|stamp| *stamp.set == *set).map(|stamp| stamp.n).max().unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! What the news about one Application mean for the run, and for the counts of its step.
 
-use super::evaluate::Case;
+use super::evaluate::{Asked, Case};
 use super::*;
 
 impl Machine {
@@ -77,17 +77,16 @@ impl Machine {
                     overtaken: self.is_overtaken(wanted, member, live, pin),
                     skipped: wanted.control.skip.get(name) == Some(&row.pin),
                     adopted: app.adopted,
-                    unfit_at_success: false,
+                    asked: None,
+                    asks: app.asks,
                     heals: app.heals,
                     since: app.since,
                     now,
                 };
-                if let Some(n) = case.shown_success()
-                    && app.success.is_none_or(|(seen, _)| seen != n)
-                {
-                    app.success = Some((n, !case.fits()));
+                if case.asks() && app.asked.as_ref().is_none_or(|asked| asked.n != row.n) {
+                    app.asked = Some(Asked::new(live, row.n));
                 }
-                case.unfit_at_success = app.success.is_some_and(|(_, unfit)| unfit);
+                case.asked = app.asked.as_ref();
                 judged = case.judge();
                 if kind(&judged) != kind(&app.outcome) {
                     // Something new begins now. Only where it would be the same wait as before has that wait, by its

@@ -1,6 +1,7 @@
 //! No wait without a name: every blocker with the state that brings it, what it says, since when, and every way out that
 //! it names, each of which is tried.
 
+mod believed;
 #[path = "../order/dice.rs"]
 #[allow(dead_code, reason = "not every test that shares this file asks for all of it")]
 mod dice;

@@ -237,6 +237,11 @@ impl Stage {
         self.blockers().into_iter().find(|one| one.reason == reason && &*one.object == object)
     }
 
+    /// How often anything was written.
+    pub(crate) fn writes(&self) -> usize {
+        self.writes
+    }
+
     /// Whether the run is over, everything is where it is to be, and nothing is waited for.
     pub(crate) fn is_over(&self) -> bool {
         let there = |thing: &Thing| {
@@ -445,6 +450,10 @@ impl Thing {
         }
         if *live != before || !live.compared {
             live.reconciled = Some(now);
+        }
+        // Also of when it compared it may tell something else.
+        if let Mood::Reports(report) = self.mood {
+            report(live);
         }
     }
 }

@@ -36,6 +36,10 @@ pub(super) fn violations<'h>(
         if before.is_some_and(is_busy) {
             blame("was started over an operation that had not ended".to_owned());
         }
+        let invalid = history.states(("control", APPS, name), start.entry.at - case.slack, start.place);
+        if !invalid.is_empty() && invalid.iter().all(|version| is_invalid(&version.entry.object)) {
+            blame("was started though its specification was known to be invalid".to_owned());
+        }
         let unknown = start.revisions.iter().find(|revision| !case.git.contents.contains_key(**revision));
         if let Some(unknown) = unknown {
             blame(format!("was started at {unknown:?}, which is no commit"));
@@ -63,6 +67,12 @@ pub(super) fn violations<'h>(
     }
     found.extend(automatic(case, history, sets));
     found
+}
+
+/// Whether it says that nothing can be made of its specification: a sync then fails by what was found before.
+fn is_invalid(app: &Value) -> bool {
+    let conditions = app.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| text(condition, "/type") == "InvalidSpecError")
 }
 
 /// Syncs that began by themselves though a rollout had all the time to see to it that they do not.
@@ -159,9 +169,11 @@ pub(super) fn is_healing(history: &History<'_>, start: &Start<'_>) -> bool {
     let app = &start.entry.object;
     let Some(before) = history.state("control", APPS, &start.entry.name, start.place) else { return false };
     let synced = app.pointer("/status/history").and_then(Value::as_array).and_then(|all| all.last());
+    // Beside several sources some tell an empty one.
+    let fields: &[&str] = if is_null(app, "/spec/sources") { &["source", "sources"] } else { &["sources"] };
     let same = |synced: &Value| {
         revisions(synced) == start.revisions
-            && ["source", "sources"].iter().all(|field| synced[field] == app["spec"][field])
+            && fields.iter().all(|field| synced[*field] == app["spec"][*field])
     };
     synced.is_some_and(same) && before.entry.object["spec"] == app["spec"]
 }
