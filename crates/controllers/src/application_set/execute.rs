@@ -50,6 +50,8 @@ pub(crate) enum ApplyError {
         "Application {0:?} is not of this set and is not taken, since the set is no longer there to stay"
     )]
     Untaken(String),
+    #[error("Application {0:?} is not created, since the set is no longer there to stay")]
+    Uncreated(String),
 }
 
 /// What an Application is released from.
@@ -287,7 +289,7 @@ impl Executor<'_> {
         let Some(first) = plan.create.first() else { return Vec::new() };
         match self.may_take().await {
             Ok(true) => plan.create.iter().map(|desired| Work::Create(desired)).collect(),
-            Ok(false) => Vec::new(),
+            Ok(false) => vec![Work::Failed(first, ApplyError::Uncreated(first.name.to_string()))],
             Err(error) => vec![Work::Failed(first, error.into())],
         }
     }
@@ -342,6 +344,9 @@ impl Executor<'_> {
         for _ in 0..2 {
             let Some(live) = self.objects.get(&desired.name).await? else {
                 self.evict_unknown(&desired.name);
+                if !self.may_take().await? {
+                    return Err(ApplyError::Uncreated(desired.name.to_string()));
+                }
                 return self.try_create(desired, render).await;
             };
             match self.judge(&live, desired, render)? {

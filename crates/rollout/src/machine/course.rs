@@ -48,8 +48,7 @@ impl Machine {
     /// A row for an Application at the beginning of its part in a run. A slot it holds stays its own.
     pub(super) fn fresh_row(&self, wanted: &Wanted, app: &App, live: &Live, pin: &Pin) -> Row {
         let before = self.head.row(app.id);
-        let stamped =
-            live.stamp.as_ref().filter(|stamp| *stamp.set == *wanted.set).map_or(0, |stamp| stamp.n);
+        let stamped = intents::landed(live, &wanted.set);
         // Where no head knows it, as after one was lost, the operation that a run began tells.
         let has_slot = before.map_or_else(|| is_left_unwell(live, &wanted.set), |row| row.slot);
         let has_slot = has_slot && holds(Rule::SlotsAreKept);

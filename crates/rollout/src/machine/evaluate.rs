@@ -57,16 +57,22 @@ pub(super) struct Case<'a> {
 pub(super) struct Asked {
     /// Number of the write that asked.
     pub(super) n: u64,
-    /// The last operation then; none where the request was not seen before it had been answered.
+    /// The last operation then; none where it was another leader that asked.
     last: Option<Option<Operation>>,
     /// When the last comparison told of began, by the Application controller's own clock.
     began: Option<i64>,
 }
 
 impl Asked {
-    /// What is known where a request was seen, or its answer, for the first time.
-    pub(super) fn new(live: &Live, n: u64) -> Asked {
-        Asked { n, last: live.refresh.then(|| live.last.clone()), began: live.reconciled }
+    /// What is known where it is asked for, at the version that the request is bound to.
+    pub(super) fn at(live: &Live, n: u64) -> Asked {
+        Asked { n, last: Some(live.last.clone()), began: live.reconciled }
+    }
+
+    /// What is known where a request of another leader is seen, or its answer: what came after it cannot be told from
+    /// what was before.
+    pub(super) fn by_another(live: &Live, n: u64) -> Asked {
+        Asked { n, last: None, began: live.reconciled }
     }
 }
 
@@ -208,12 +214,13 @@ impl Case<'_> {
         // An Application controller that does not know the nonce leaves it. What it took away may have been asked for
         // before, and answered from what it read before then: only its own clock tells.
         if !live.refresh {
-            return match self.is_told_since_asked() {
+            // What cannot be compared has no clock.
+            return match self.is_told_since_asked() || live.error.is_some() {
                 true => None,
                 false => Some(self.again(
                     Reason::WaitingForRefresh,
                     "the comparison it was asked for may have begun before",
-                    Intent::Refresh,
+                    (Intent::Refresh, GRACE),
                 )),
             };
         }
@@ -299,6 +306,7 @@ impl Case<'_> {
         let live = self.live;
         if !self.ordered {
             return match self.misfit() {
+                None if !self.is_told() && holds(Rule::Barrier) => self.ask_first(),
                 None => Outcome::Done(Done::Unchanged),
                 Some(_) => wait(Reason::HoldStep, "no step holds it: it is synced by hand"),
             };
@@ -326,10 +334,7 @@ impl Case<'_> {
         let Some((reason, message)) = self.misfit() else {
             // It may have been found so before the run began, or before an operation made it something else.
             if !self.is_told() && holds(Rule::Barrier) {
-                return ready(
-                    Intent::Refresh,
-                    "what it says may be of before this run, or of before it was synced",
-                );
+                return self.ask_first();
             }
             return Outcome::Done(match (own, self.row.intent) {
                 (Some(last), _) if !last.has_failed() => Done::Synced,
@@ -350,7 +355,10 @@ impl Case<'_> {
     /// Whether it is as its pin says cannot be seen any more: its operation will tell, or that of a person.
     fn out_of_sight(&self) -> Outcome {
         match self.misfit() {
-            None if self.held && self.pin.accepts(&self.live.deployed) => Outcome::Done(Done::Override),
+            None if self.held && self.pin.accepts(&self.live.deployed) => match self.is_told() {
+                false if holds(Rule::Barrier) => self.ask_first(),
+                _ => Outcome::Done(Done::Override),
+            },
             Some((reason @ Reason::InvalidApplication, message)) => wait(reason, message),
             Some((Reason::WaitingForRefresh, message)) => self.ask(Reason::WaitingForRefresh, message),
             _ => self.out_of_sync(),
@@ -437,16 +445,21 @@ impl Case<'_> {
             Some(Intent::Refresh | Intent::Arm | Intent::Spec) if reason == Reason::RevisionMismatch => {
                 ready(Intent::HardRefresh, message)
             }
-            Some(_) => self.again(reason, &message, Intent::HardRefresh),
+            Some(_) => self.again(reason, &message, (Intent::HardRefresh, ASK_AGAIN)),
         }
     }
 
+    /// Asks for a comparison before what fits is believed.
+    fn ask_first(&self) -> Outcome {
+        ready(Intent::Refresh, "what it says may be of before this run, or of before it was synced")
+    }
+
     /// Asks once more after a while, and less and less often.
-    fn again(&self, reason: Reason, message: &str, intent: Intent) -> Outcome {
+    fn again(&self, reason: Reason, message: &str, (intent, first): (Intent, SignedDuration)) -> Outcome {
         if self.asks >= ASKS {
             return wait(reason, message);
         }
-        let pause = ASK_AGAIN.checked_mul(1 << self.asks.saturating_sub(1)).unwrap_or(ASK_AGAIN);
+        let pause = first.checked_mul(1 << self.asks.saturating_sub(1)).unwrap_or(first);
         let end = self.since.saturating_add(pause).unwrap_or(self.now);
         match self.now >= end {
             true => ready(intent, message),

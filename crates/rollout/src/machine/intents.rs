@@ -127,6 +127,9 @@ impl Machine {
             if what == Intent::Heal {
                 app.heals = (app.heals.0 + 1, Some(now));
             }
+            if what.asks_for_comparison() {
+                app.asked = Some(Asked::at(live, row.n));
+            }
             app.asks = match what {
                 Intent::Refresh | Intent::HardRefresh => app.asks + 1,
                 Intent::Fence | Intent::Terminate => app.asks,
@@ -142,10 +145,11 @@ impl Machine {
         let mut left = BATCH;
         let unarmed: Vec<&Arc<str>> = self.tally.unarmed.iter().collect();
         for name in unarmed {
-            self.add_intent(name, false, change, &mut left, now, |intent| intent == Intent::Arm);
+            // Whether it is armed is told by a comparison, which may have to be asked for again.
+            self.add_intent(name, false, change, &mut left, now, Intent::is_before_steps);
         }
         for name in &self.tally.outside.writing {
-            self.add_intent(name, false, change, &mut left, now, |intent| intent == Intent::Spec);
+            self.add_intent(name, false, change, &mut left, now, Intent::is_before_steps);
         }
         if self.head.run.open == 0 {
             if self.tally.unarmed.is_empty() && self.joining.is_empty() {

@@ -84,7 +84,7 @@ impl Machine {
                     now,
                 };
                 if case.asks() && app.asked.as_ref().is_none_or(|asked| asked.n != row.n) {
-                    app.asked = Some(Asked::new(live, row.n));
+                    app.asked = Some(Asked::by_another(live, row.n));
                 }
                 case.asked = app.asked.as_ref();
                 judged = case.judge();

@@ -2,11 +2,11 @@
 //!
 //! The head records the version of that list. It is believed in nothing: what the API held at that version is looked up.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::done::{has_failed, why_not};
-use super::history::History;
+use super::history::{History, Version};
 use super::order::Runs;
 use super::starts::Stamp;
 use super::wanted::{APPS, Sets, Wanted};
@@ -97,6 +97,32 @@ fn version(entry: &Entry) -> Option<u64> {
     text(&entry.object, "/metadata/resourceVersion").parse().ok()
 }
 
+/// Why the newest of these states, or a stretch of older ones that nobody could miss, is not well.
+fn unwell(
+    states: &[Version<'_>],
+    end: Timestamp,
+    moment: SignedDuration,
+    why_not: impl Fn(&Value) -> Option<String>,
+) -> Option<String> {
+    let mut until = end;
+    // When the stretch that is looked at ended, and why it was not well.
+    let mut stretch: Option<(Timestamp, String)> = None;
+    for (number, state) in states.iter().enumerate() {
+        let why = why_not(&state.entry.object);
+        if number == 0 && why.is_some() {
+            return why;
+        }
+        stretch = why.map(|why| stretch.take().unwrap_or((until, why)));
+        until = state.entry.at;
+        if let Some((ended, why)) = &stretch
+            && ended.duration_since(until) >= moment
+        {
+            return Some(why.clone());
+        }
+    }
+    None
+}
+
 /// What keeps a step from being open by one version of the set.
 fn judge<'h>(
     case: &Case<'h>,
@@ -122,7 +148,7 @@ fn judge<'h>(
             let states = if soaks.is_zero() { states.get(..1) } else { Some(&*states) };
             let states = states.unwrap_or_default();
             let why = match history.state("control", APPS, name, listed) {
-                Some(_) => states.iter().find_map(|state| why_not(&state.entry.object, spec, &accepted)),
+                Some(_) => unwell(states, opening.entry.at, case.moment, |app| why_not(app, spec, &accepted)),
                 None => Some("it is not there".to_owned()),
             };
             let Some(why) = why else { continue };

@@ -93,10 +93,15 @@ fn automatic(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Vec<Vio
         let left_on = history
             .states(("control", APPS, &entry.name), from, place)
             .iter()
-            .all(|version| is_on(&version.entry.object) && owned(case, &version.entry.object));
+            // Over an operation that has not ended nothing is written.
+            .all(|version| {
+                let app = &version.entry.object;
+                is_on(app) && owned(case, app) && !is_busy(app)
+            });
         let known = history.writes("control", APPS, &entry.name, place).next();
         let rolled = sets.in_force(place, from).all(|wanted| {
             let goes_on = !wanted.terminating && !wanted.paused && wanted.aborted.is_empty();
+            let goes_on = goes_on && !wanted.is_broken();
             !wanted.steps.is_empty() && goes_on && wanted.apps.contains_key(&*entry.name)
         });
         let begins = before.entry.object["operation"].is_null();

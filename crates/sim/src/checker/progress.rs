@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::deletion::is_of_set;
-use super::done::{was_done, why_not};
+use super::done::{has_failed, was_done, why_not};
 use super::history::History;
 use super::sources::sources;
 use super::wanted::{APPS, SETS, Sets, Wanted};
@@ -50,10 +50,18 @@ fn teardown(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Option<S
 
 /// What is not as it should be in the end.
 fn unfinished(case: &Case<'_>, history: &History<'_>, wanted: &Wanted<'_>) -> Option<String> {
+    // Those that may fail hold nobody up, and are not waited for.
+    let count = |step: usize| wanted.steps[step].failures(wanted.members(step).count());
+    let mut failures: Vec<usize> = (0..wanted.steps.len()).map(count).collect();
     for (name, app) in &wanted.apps {
         let state = history.state("control", APPS, name, usize::MAX);
         let Some(state) = state else { return Some(format!("{name} was not created")) };
-        if wanted.step(name).is_none() {
+        let Some(step) = wanted.step(name) else { continue };
+        if failures[step] > 0
+            && is_broken(case, &app.spec)
+            && has_failed(history, name, Timestamp::MIN, usize::MAX)
+        {
+            failures[step] -= 1;
             continue;
         }
         if wanted.skips(history, name, usize::MAX) {

@@ -100,6 +100,14 @@ fn is_paused(set: &Value) -> bool {
 }
 
 impl<'h> Wanted<'h> {
+    /// Whether it cannot be generated: what is not known to be wanted is not begun, nor kept from anything.
+    pub(super) fn is_broken(&self) -> bool {
+        let generators = self.set.pointer("/spec/generators").and_then(Value::as_array);
+        generators.into_iter().flatten().any(|generator| {
+            generator["matrix"]["generators"].as_array().is_some_and(|parts| parts.len() < 2)
+        })
+    }
+
     fn read(case: &Case<'h>, place: usize, set: &'h Value, terminating: bool) -> Wanted<'h> {
         let strategy = &set["spec"]["strategy"];
         let rolling = text(strategy, "/type") == "RollingSync";
