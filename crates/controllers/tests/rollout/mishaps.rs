@@ -54,7 +54,7 @@ async fn any_failing_request_only_delays() {
     let mut dice = 1u64;
     scene.wire.fail(move |_, call| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(!call.watch));
-        let fault = match (dice >> 33) % 7 {
+        let fault = match (dice >> 33) % 15 {
             3 => Fault::Refused(500, "no".to_owned()),
             5 => Fault::Done(500, "done, and not told".to_owned()),
             _ => return None,
