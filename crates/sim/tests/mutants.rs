@@ -24,7 +24,7 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["H15"], Rule::HeldSteps, "I2", 29),
     (&["H14", "W5"], Rule::SlotsAreKept, "I2", 22),
     (&["H3"], Rule::HealsTakeSlots, "I2", 175),
-    (&["H4"], Rule::Arming, "I1", 57),
+    (&["H4"], Rule::Arming, "I1", 89),
     (&["H5", "W3"], Rule::PinnedOperations, "I1", 1),
     (&["H10"], Rule::OneRevision, "I1 I6", 1),
     (&["H7"], Rule::RunNumbers, "I1", 1),
