@@ -371,11 +371,6 @@ impl Intent {
         }
     }
 
-    /// Whether it may be done before any step opens: it asks for a comparison and syncs nothing.
-    pub(crate) fn is_before_steps(self) -> bool {
-        self.asks_for_comparison()
-    }
-
     /// Whether it asks for a comparison that must have been made before anything is believed.
     pub fn asks_for_comparison(self) -> bool {
         matches!(self, Intent::Arm | Intent::Refresh | Intent::HardRefresh | Intent::Spec)

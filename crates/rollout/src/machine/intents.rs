@@ -146,10 +146,10 @@ impl Machine {
         let unarmed: Vec<&Arc<str>> = self.tally.unarmed.iter().collect();
         for name in unarmed {
             // Whether it is armed is told by a comparison, which may have to be asked for again.
-            self.add_intent(name, false, change, &mut left, now, Intent::is_before_steps);
+            self.add_intent(name, false, change, &mut left, now, Intent::asks_for_comparison);
         }
         for name in &self.tally.outside.writing {
-            self.add_intent(name, false, change, &mut left, now, Intent::is_before_steps);
+            self.add_intent(name, false, change, &mut left, now, Intent::asks_for_comparison);
         }
         if self.head.run.open == 0 {
             if self.tally.unarmed.is_empty() && self.joining.is_empty() {
