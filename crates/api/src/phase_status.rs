@@ -1,5 +1,7 @@
 //! `status.phases`: how far phased deployments are. Nothing else holds this state.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::wire::{wire, words};
@@ -37,6 +39,8 @@ wire! {
             unassigned: Vec<String>,
             /// The phases, in order.
             phases: Vec<PhaseStatus>,
+            /// What people asked for last, by kind of request: the same text is not answered twice.
+            granted: BTreeMap<String, String>,
         }
     }
 
@@ -125,6 +129,9 @@ wire! {
             next_attempt_at: Option<Time>,
             /// Key sent with every attempt.
             idempotency_key: String,
+            /// The last target, in the order of names, that it was begun for. Those before it that have no result of
+            /// their own here have passed.
+            through: String,
             /// How many targets it has passed for, where results are kept elsewhere.
             succeeded: i64,
             /// How many targets it has failed for, where results are kept elsewhere.
@@ -194,10 +201,16 @@ words! {
         Updating = "Updating",
         /// It is done.
         Healthy = "Healthy",
+        /// It is as it is to be, and was before.
+        Unchanged = "Unchanged",
         /// It has failed.
         Failed = "Failed",
+        /// It is being put back; its pin says to what.
+        RollingBack = "RollingBack",
         /// It was put back.
         RolledBack = "RolledBack",
+        /// It could not be put back; its pin says to what it should have been.
+        RollbackFailed = "RollbackFailed",
     }
 
     /// How far a hook or a check is.

@@ -40,7 +40,7 @@ pub struct SetName {
 }
 
 /// What a call is in its phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// A hook before the phase.
     PreHook,

@@ -105,6 +105,24 @@ pub(crate) fn mentions_secrets(text: &str) -> bool {
     tags.any(|tag| tag.contains("secrets"))
 }
 
+/// Whether a text is filled in with something of a target, and not only of the set, the phase and Secrets.
+///
+/// # Caveats
+/// A Go template that takes the whole of what it sees, as in `{{ toJson . }}`, names nothing.
+pub(crate) fn names_target(language: Language, text: &str) -> bool {
+    let of_others = |root: &str| matches!(root, "appset" | "phase" | "secrets");
+    match language {
+        Language::Params => tags(text).is_ok_and(|pieces| {
+            pieces.iter().any(|piece| match piece {
+                Piece::Name(name) => !of_others(name.split('.').next().unwrap_or(name)),
+                Piece::Text(_) => false,
+            })
+        }),
+        Language::Go => Template::parse("hook", text)
+            .is_ok_and(|template| template.root_fields().iter().any(|root| !of_others(root))),
+    }
+}
+
 /// The text with every tag replaced by a letter, to judge what stands around them.
 pub(crate) fn outline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -234,6 +252,23 @@ mod tests {
             assert!(filled(language, "{{.secrets.servicenow.token}}", false).is_err(), "{language:?}");
         }
         assert!(filled(Language::Params, "{{name", true).is_err());
+    }
+
+    #[test]
+    fn a_text_names_its_target_by_any_other_root_than_set_phase_and_secrets() {
+        for language in [Language::Params, Language::Go] {
+            for (text, expected) in [
+                ("https://{{.name}}.example.com", true),
+                ("{{.target.name}}", true),
+                ("{{.metadata.labels.env}} of {{.appset.name}}", true),
+                ("{{ .appset.name }} {{.phase.name}} {{.secrets.a.b}}", false),
+                ("{{.appsets}}", true),
+                ("plain", false),
+            ] {
+                assert_eq!(names_target(language, text), expected, "{language:?} {text}");
+            }
+        }
+        assert!(names_target(Language::Params, "{{name}}") && names_target(Language::Go, "{{$.name}}"));
     }
 
     #[test]

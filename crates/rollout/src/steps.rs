@@ -214,7 +214,7 @@ impl Share {
     }
 
     /// Reads a number or a percentage, neither less than nothing nor more than all; any other text comes back.
-    fn read_whole(limit: &IntOrString) -> Result<Share, String> {
+    pub fn read_whole(limit: &IntOrString) -> Result<Share, String> {
         match (limit, Share::read(limit)?) {
             (IntOrString::Int(count), _) if *count < 0 => Err(count.to_string()),
             (_, Share::Percent(101..)) => Err(written(limit)),
@@ -297,7 +297,7 @@ fn written(limit: &IntOrString) -> String {
 }
 
 /// As much of a text as a line has room for.
-pub(crate) fn clipped(text: &str) -> &str {
+pub fn clipped(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN)]
 }
 

@@ -53,6 +53,11 @@ impl Policy {
         }
     }
 
+    /// How much hooks and checks may use.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// The same for texts that are filled in.
     pub(crate) fn for_filled(&self) -> Policy {
         Policy { filled: true, ..self.clone() }

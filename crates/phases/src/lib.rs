@@ -1,0 +1,34 @@
+//! Phased deployments of a generator's Applications (`generators[].deploymentStrategy`). Pure: what is stored and seen, and
+//! the time, come in; decisions go out.
+//!
+//! The way of a phased deployment:
+//! 1. [`compile()`] reads the configuration into a [`Plan`], with everything that is wrong about it.
+//! 2. [`identity::follow`] says which rollout this is.
+//! 3. [`decide`] says, from the stored status, what is stored next and what follows from what is stored: who may be changed
+//!    ([`Gate`]), what is called ([`Call`]) and ended, who is put back, when to look again, and what is waited for.
+//! 4. [`details`] keeps the status small, and [`mirror`] tells what annotations say of it.
+//!
+//! `docs/phases.md` lists the rules and the tests that hold them.
+
+mod calls;
+mod compile;
+mod config;
+pub mod details;
+pub mod forecast;
+pub mod identity;
+mod instant;
+pub mod lint;
+mod lists;
+mod machine;
+pub mod mirror;
+mod sheet;
+mod situation;
+mod targets;
+pub mod version;
+
+pub use calls::{Call, CallKey, CallResult, idempotency_key};
+pub use compile::{Compiled, compile, misplaced};
+pub use config::{Action, Again, CallFailure, CallPlan, Caps, PhasePlan, Plan};
+pub use machine::decide;
+pub use situation::{Decision, Gate, Hold, Notice, Progress, Requests, Seen, Situation, Strategy, Wait};
+pub use targets::{Group, MOST, Roster, Target, assign, holds};

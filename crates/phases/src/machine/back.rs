@@ -1,0 +1,108 @@
+//! Putting Applications back to what was good.
+
+use super::*;
+
+/// So many are named of those put back, and of those not.
+const NAMED: usize = 100;
+
+/// Applications and the pins they go back to, and those that have none to go back to.
+type Shares = (Vec<(Arc<str>, Arc<str>)>, Vec<Arc<str>>);
+
+impl Work<'_> {
+    /// What a phase has changed: with what it goes back to, and without.
+    pub(super) fn to_put_back(&self, index: usize) -> Shares {
+        let (mut back, mut stays) = (Vec::new(), Vec::new());
+        for name in self.own(index) {
+            let state = entry(&self.next.phases[index], &name).map(|entry| &entry.state);
+            let changed =
+                |state: &PhaseApplicationState| is_begun(state) && *state != PhaseApplicationState::Unchanged;
+            let seen = self.seen(&name);
+            if !seen.is_some_and(|seen| seen.touched) && !state.is_some_and(changed) {
+                continue;
+            }
+            match seen.and_then(|seen| seen.good.clone()) {
+                Some(pin) => back.push((name, pin)),
+                None => stays.push(name),
+            }
+        }
+        (back, stays)
+    }
+
+    /// Writes down what is to be put back. Nothing is, before this is stored.
+    pub(super) fn begin_back(&mut self, index: usize, back: Vec<(Arc<str>, Arc<str>)>, stays: Vec<Arc<str>>) {
+        let now = self.at.now;
+        let phase = self.phase(index);
+        for (name, pin) in &back {
+            let place = phase.applications.binary_search_by(|entry| entry.name.as_str().cmp(name));
+            let place = place.unwrap_or_else(|place| {
+                phase
+                    .applications
+                    .insert(place, PhaseApplication { name: name.to_string(), ..Default::default() });
+                place
+            });
+            let entry = &mut phase.applications[place];
+            (entry.state, entry.since) = (PhaseApplicationState::RollingBack, moment(now));
+            entry.pin = pin.to_string();
+        }
+        phase.state = match back.is_empty() {
+            true => PhaseState::Failed,
+            false => PhaseState::RollingBack,
+        };
+        if let Some(failure) = &mut phase.failure {
+            failure.not_rolled_back = stays.iter().take(NAMED).map(|name| name.to_string()).collect();
+        }
+    }
+
+    /// Follows what is put back, in all phases.
+    pub(super) fn follow_back(&mut self) {
+        let now = self.at.now;
+        for index in 0..self.next.phases.len() {
+            if self.next.phases[index].state != PhaseState::RollingBack {
+                continue;
+            }
+            let known: BTreeSet<&str> = self.at.targets.iter().map(|target| &*target.name).collect();
+            let phase = &mut self.next.phases[index];
+            let mut failure = phase.failure.take().unwrap_or_default();
+            // Who has left the set meanwhile is not waited for.
+            phase.applications.retain(|entry| known.contains(entry.name.as_str()));
+            for entry in &mut phase.applications {
+                if entry.state != PhaseApplicationState::RollingBack {
+                    continue;
+                }
+                let seen = self.at.seen.get(entry.name.as_str()).filter(|seen| *seen.pin == *entry.pin);
+                let (state, names) = match seen.map(|seen| &seen.progress) {
+                    Some(Progress::Done) => (PhaseApplicationState::RolledBack, &mut failure.rolled_back),
+                    // It is kept where it goes back to, and gives way to others.
+                    Some(Progress::Failed { .. }) => {
+                        (PhaseApplicationState::RollbackFailed, &mut failure.not_rolled_back)
+                    }
+                    _ => continue,
+                };
+                (entry.state, entry.since) = (state, moment(now));
+                if names.len() < NAMED {
+                    names.push(entry.name.clone());
+                }
+            }
+            let open =
+                phase.applications.iter().any(|entry| entry.state == PhaseApplicationState::RollingBack);
+            if !open {
+                let whole = failure.not_rolled_back.is_empty();
+                phase.state = if whole { PhaseState::RolledBack } else { PhaseState::Failed };
+                phase.finished_at = moment(now);
+            }
+            phase.failure = Some(failure);
+        }
+    }
+
+    /// Those whose turn it is to be put back: of the last phase that has such, the last by name, as many as may be under
+    /// way at once.
+    pub(super) fn turn_back(&self) -> BTreeSet<Arc<str>> {
+        let rolling = |entry: &&PhaseApplication| entry.state == PhaseApplicationState::RollingBack;
+        let phases = self.next.phases.iter().enumerate().rev();
+        let with_some = phases.filter(|(_, phase)| phase.applications.iter().any(|entry| rolling(&entry)));
+        let Some((index, phase)) = with_some.take(1).next() else { return BTreeSet::new() };
+        let most = self.phase_plan(index).limit(self.own(index).len()).unwrap_or(usize::MAX);
+        let last_first = phase.applications.iter().rev().filter(rolling);
+        last_first.take(most).map(|entry| entry.name.as_str().into()).collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! How the Applications of a phase fare.
+
+use super::*;
+use crate::config::Action;
+use crate::instant::after;
+
+impl Work<'_> {
+    /// Notes how each Application of a phase fares. Gives the first that has failed, once that is to be acted on.
+    pub(super) fn observe(&mut self, index: usize) -> Option<(String, String)> {
+        let plan = self.phase_plan(index);
+        let mut entries = std::mem::take(&mut self.phase(index).applications);
+        let mut failed = None;
+        for entry in &mut entries {
+            let seen = self.at.seen.get(entry.name.as_str());
+            let state = self.state_of(entry, seen, plan);
+            if state != entry.state {
+                (entry.state, entry.since) = (state, moment(self.at.now));
+            }
+            if let Some(seen) = seen.filter(|_| !is_back(&entry.state)) {
+                entry.pin = seen.pin.to_string();
+            }
+            if entry.state == PhaseApplicationState::Failed && failed.is_none() {
+                failed = Some(reason(entry, seen, plan));
+            }
+        }
+        let settled =
+            entries.iter().all(|entry| is_well(&entry.state) || entry.state == PhaseApplicationState::Failed);
+        self.phase(index).applications = entries;
+        // Where a failure does not stop the rollout, it does not stop the phase's other Applications either.
+        failed.filter(|_| settled || plan.on_failure != Action::Continue)
+    }
+
+    fn state_of(
+        &self,
+        entry: &PhaseApplication,
+        seen: Option<&Seen>,
+        plan: &PhasePlan,
+    ) -> PhaseApplicationState {
+        use PhaseApplicationState as S;
+        if is_back(&entry.state) {
+            return entry.state.clone();
+        }
+        let Some(seen) = seen else { return S::Held };
+        match &seen.progress {
+            Progress::NotStarted => S::Held,
+            Progress::Done if entry.state == S::Unchanged && !seen.touched => S::Unchanged,
+            Progress::Done if seen.touched || is_begun(&entry.state) => S::Healthy,
+            Progress::Done => S::Unchanged,
+            Progress::Failed { .. } => S::Failed,
+            // What took too long has failed, until it is done or a person has it tried again.
+            Progress::UnderWay | Progress::Regressed(_) if entry.state == S::Failed => S::Failed,
+            Progress::UnderWay | Progress::Regressed(_) => match self.late_at(entry, plan) {
+                Some(late) if late <= self.at.now => S::Failed,
+                _ => S::Updating,
+            },
+        }
+    }
+
+    /// When an Application that is under way has taken too long.
+    pub(super) fn late_at(&self, entry: &PhaseApplication, plan: &PhasePlan) -> Option<Timestamp> {
+        let since = entry.since.as_ref().filter(|_| entry.state == PhaseApplicationState::Updating)?;
+        Some(after(since.0, plan.deadline))
+    }
+}
+
+/// Why an Application has failed.
+fn reason(entry: &PhaseApplication, seen: Option<&Seen>, plan: &PhasePlan) -> (String, String) {
+    match seen.map(|seen| &seen.progress) {
+        Some(Progress::Failed { reason, message }) => {
+            (reason.clone(), format!("Application {} failed: {message}", entry.name))
+        }
+        _ => {
+            let message = format!("Application {} was not healthy within {:?}", entry.name, plan.deadline);
+            ("ProgressDeadlineExceeded".to_owned(), message)
+        }
+    }
+}

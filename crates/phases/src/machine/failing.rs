@@ -1,0 +1,69 @@
+//! What follows a failure.
+
+use baton_api::phase_status::{HookState, PhaseFailure};
+
+use super::*;
+use crate::config::Action;
+
+/// What a person can do after a failure that froze a rollout.
+const MEND: &str = "a new commit or template, `baton appset retry`, or `baton appset advance`";
+/// What a person can do after a rollback.
+const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays so until then";
+
+impl Work<'_> {
+    /// A phase has failed: does what it says is to be done then.
+    pub(super) fn fail(&mut self, index: usize, reason: &str, message: String, aborts: bool) {
+        let action = if aborts { Action::Abort } else { self.phase_plan(index).on_failure };
+        self.end(index, reason, message, action);
+    }
+
+    /// Ends a phase badly.
+    pub(super) fn end(&mut self, index: usize, reason: &str, message: String, action: Action) {
+        let (touched, untouchable) = match action {
+            Action::Rollback => self.to_put_back(index),
+            _ => (Vec::new(), Vec::new()),
+        };
+        // Where nothing was changed, there is nothing to put back.
+        let action = match action {
+            Action::Rollback if touched.is_empty() && untouchable.is_empty() => Action::Stop,
+            action => action,
+        };
+        let now = self.at.now;
+        match action {
+            // What runs comes to its end; nothing else begins.
+            Action::Stop => self.cancel_calls(index, |result| result.state != HookState::Running),
+            Action::Rollback | Action::Continue | Action::Abort => self.cancel_calls(index, |_| true),
+        }
+        if action == Action::Abort {
+            self.terminate_under_way(index);
+        }
+        let phase = self.phase(index);
+        phase.wait_until = None;
+        phase.state = if action == Action::Abort { PhaseState::Aborted } else { PhaseState::Failed };
+        phase.finished_at = moment(now);
+        phase.failure = Some(PhaseFailure {
+            reason: reason.to_owned(),
+            message,
+            at: moment(now),
+            action: action.as_str().to_owned(),
+            remedy: match action {
+                Action::Stop | Action::Abort => MEND.to_owned(),
+                Action::Rollback => AFTER_ROLLBACK.to_owned(),
+                Action::Continue => "the rollout goes on without it; look at its Applications".to_owned(),
+            },
+            ..PhaseFailure::default()
+        });
+        if action == Action::Rollback {
+            self.begin_back(index, touched, untouchable);
+        }
+    }
+
+    /// Has the operations of a phase ended.
+    fn terminate_under_way(&mut self, index: usize) {
+        let under_way = |name: &Arc<str>| {
+            self.seen(name).is_some_and(|seen| seen.touched && seen.progress == Progress::UnderWay)
+        };
+        let under_way: Vec<Arc<str>> = self.own(index).into_iter().filter(under_way).collect();
+        self.terminate.extend(under_way);
+    }
+}

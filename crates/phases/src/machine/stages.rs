@@ -1,0 +1,149 @@
+//! The stages of a phase: hooks, deployment, checks, hooks, wait, and on to the next.
+
+use baton_hooks::Role;
+
+use super::*;
+use crate::instant::after;
+use crate::machine::calling::Flow;
+
+impl Work<'_> {
+    /// Goes as far as it can.
+    pub(super) fn run(&mut self) {
+        // Every turn moves a phase at least one stage on, so this ends; the bound is there should that ever be wrong.
+        for _ in 0..10 * (self.next.phases.len() + 1) {
+            let index = self.current();
+            let Some(phase) = self.next.phases.get(index) else {
+                self.finish();
+                return;
+            };
+            let state = phase.state.clone();
+            if self.at.hold == Hold::Paused {
+                if is_under_way(&state) {
+                    self.observe(index);
+                }
+                self.follow_back();
+                return;
+            }
+            let moved = match state {
+                PhaseState::Pending => {
+                    self.enter(index);
+                    true
+                }
+                PhaseState::PreHooks => self.calls_lead_to(index, Role::PreHook, PhaseState::Deploying),
+                PhaseState::Deploying => self.deploy(index),
+                PhaseState::Checking => {
+                    self.stays_well(index) && self.calls_lead_to(index, Role::Check, PhaseState::PostHooks)
+                }
+                PhaseState::PostHooks => {
+                    self.stays_well(index) && self.calls_lead_to(index, Role::PostHook, PhaseState::Waiting)
+                }
+                PhaseState::Waiting => self.stays_well(index) && self.end_wait(index),
+                PhaseState::Skipped | PhaseState::Complete => self.move_on(index),
+                PhaseState::Failed | PhaseState::Aborted if goes_on(&self.next.phases[index]) => {
+                    self.may_open_next(index) && self.move_on(index)
+                }
+                PhaseState::RollingBack
+                | PhaseState::RolledBack
+                | PhaseState::Failed
+                | PhaseState::Aborted => {
+                    // Those that were under way come to their end all the same, and that is told.
+                    self.observe(index);
+                    self.follow_back();
+                    false
+                }
+                // Another version wrote it. Whoever understands it goes on.
+                PhaseState::Paused | PhaseState::Other(_) => false,
+            };
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Runs the calls of a list, and goes to the next stage when all have passed.
+    fn calls_lead_to(&mut self, index: usize, role: Role, stage: PhaseState) -> bool {
+        match self.call(index, role) {
+            Flow::Busy => false,
+            Flow::Failed { reason, message, aborts } => {
+                self.fail(index, reason, message, aborts);
+                true
+            }
+            Flow::Passed => {
+                if stage == PhaseState::Waiting {
+                    // Counted from the end of the hooks after the phase.
+                    let wait = self.phase_plan(index).wait;
+                    let until = wait.map(|wait| after(self.at.now, wait));
+                    self.phase(index).wait_until = until.map(crate::instant::stored);
+                }
+                self.phase(index).state = stage;
+                true
+            }
+        }
+    }
+
+    fn deploy(&mut self, index: usize) -> bool {
+        if !self.stays_well(index) || !self.is_all_well(index) {
+            return false;
+        }
+        self.phase(index).state = PhaseState::Checking;
+        true
+    }
+
+    /// Looks at the phase's Applications. Says no where one of them has failed, which is then acted on.
+    fn stays_well(&mut self, index: usize) -> bool {
+        let Some((reason, message)) = self.observe(index) else { return true };
+        self.fail(index, &reason, message, false);
+        false
+    }
+
+    fn is_all_well(&self, index: usize) -> bool {
+        self.next.phases[index].applications.iter().all(|entry| is_well(&entry.state))
+    }
+
+    /// Ends a phase when its wait is over and all is still well.
+    fn end_wait(&mut self, index: usize) -> bool {
+        let waits = self.next.phases[index].wait_until.as_ref().is_some_and(|until| until.0 > self.at.now);
+        let ended = !waits && self.is_all_well(index) && self.regressed().is_none();
+        if !ended || !self.may_open_next(index) {
+            return false;
+        }
+        let now = self.at.now;
+        let phase = self.phase(index);
+        (phase.state, phase.finished_at) = (PhaseState::Complete, moment(now));
+        let proved = phase.applications.iter().filter(|entry| !entry.pin.is_empty());
+        let proved = proved.map(|entry| (entry.name.as_str().into(), entry.pin.as_str().into()));
+        let proved: Vec<(Arc<str>, Arc<str>)> = proved.collect();
+        self.good.extend(proved);
+        self.move_on(index)
+    }
+
+    /// Whether all is known that the opening of the next phase rests on. That nobody joined or regressed is the absence of
+    /// news, for which only a consistent list will do.
+    fn may_open_next(&mut self, index: usize) -> bool {
+        let known = self.at.consistent || self.last || index + 1 >= self.next.phases.len();
+        self.list |= !known;
+        known
+    }
+
+    /// An Application of a phase that is complete which is not well any more.
+    pub(super) fn regressed(&self) -> Option<(Arc<str>, &str)> {
+        let complete = self.next.phases.iter().zip(&self.roster.phases);
+        let complete = complete.filter(|(phase, _)| phase.state == PhaseState::Complete);
+        let mut names = complete.flat_map(|(_, group)| &group.own);
+        names.find_map(|name| match &self.at.seen.get(name)?.progress {
+            Progress::Regressed(why) => Some((name.clone(), why.as_str())),
+            _ => None,
+        })
+    }
+
+    fn move_on(&mut self, index: usize) -> bool {
+        self.set_current(index + 1);
+        !self.last
+    }
+
+    fn finish(&mut self) {
+        let failed = self.next.phases.iter().any(|phase| phase.state == PhaseState::Failed);
+        self.next.state = if failed { PhaseState::Failed } else { PhaseState::Complete };
+        self.next.finished_at = self.next.finished_at.take().or_else(|| moment(self.at.now));
+    }
+}
