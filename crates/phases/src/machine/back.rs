@@ -55,26 +55,21 @@ impl Work<'_> {
 
     /// Follows what is put back, in all phases.
     pub(super) fn follow_back(&mut self) {
+        use PhaseApplicationState as S;
         let now = self.at.now;
-        for index in 0..self.next.phases.len() {
-            if self.next.phases[index].state != PhaseState::RollingBack {
-                continue;
-            }
-            let known: BTreeSet<&str> = self.at.targets.iter().map(|target| &*target.name).collect();
-            let phase = &mut self.next.phases[index];
+        let known: BTreeSet<&str> = self.at.targets.iter().map(|target| &*target.name).collect();
+        let awaited = |entry: &PhaseApplication| matches!(entry.state, S::RollingBack | S::RollbackFailed);
+        for phase in self.next.phases.iter_mut().filter(|phase| phase.applications.iter().any(awaited)) {
             let mut failure = phase.failure.take().unwrap_or_default();
             // Who has left the set meanwhile is not waited for.
             phase.applications.retain(|entry| known.contains(entry.name.as_str()));
-            for entry in &mut phase.applications {
-                if entry.state != PhaseApplicationState::RollingBack {
-                    continue;
-                }
+            for entry in phase.applications.iter_mut().filter(|entry| awaited(entry)) {
                 let seen = self.at.seen.get(entry.name.as_str()).filter(|seen| *seen.pin == *entry.pin);
                 let (state, names) = match seen.map(|seen| &seen.progress) {
-                    Some(Progress::Done) => (PhaseApplicationState::RolledBack, &mut failure.rolled_back),
+                    Some(Progress::Done) => (S::RolledBack, &mut failure.rolled_back),
                     // It is kept where it goes back to, and gives way to others.
-                    Some(Progress::Failed { .. }) => {
-                        (PhaseApplicationState::RollbackFailed, &mut failure.not_rolled_back)
+                    Some(Progress::Failed { .. }) if entry.state == S::RollingBack => {
+                        (S::RollbackFailed, &mut failure.not_rolled_back)
                     }
                     _ => continue,
                 };
@@ -82,13 +77,13 @@ impl Work<'_> {
                 if names.len() < NAMED {
                     names.push(entry.name.clone());
                 }
+                let rolled_back = &failure.rolled_back;
+                failure.not_rolled_back.retain(|name| !rolled_back.contains(name));
             }
-            let open =
-                phase.applications.iter().any(|entry| entry.state == PhaseApplicationState::RollingBack);
-            if !open {
+            if !phase.applications.iter().any(|entry| entry.state == S::RollingBack) {
                 let whole = failure.not_rolled_back.is_empty();
                 phase.state = if whole { PhaseState::RolledBack } else { PhaseState::Failed };
-                phase.finished_at = moment(now);
+                phase.finished_at = phase.finished_at.take().or_else(|| moment(now));
             }
             phase.failure = Some(failure);
         }

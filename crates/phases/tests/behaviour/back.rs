@@ -1,0 +1,152 @@
+//! Putting Applications back.
+
+use baton_api::phase_status::{PhaseApplicationState, PhaseState};
+use baton_phases::{Gate, Progress};
+
+use crate::world::{World, phase, seen};
+
+/// Every Application of the phase is done, then one fails; the phase is put back.
+fn world(more: &str, names: &[&str]) -> World {
+    let fields = format!("onFailure: {{action: rollback}}\n{more}");
+    let mut world = World::new(&phase("dev", "dev", &fields), names);
+    world.settle();
+    for name in names {
+        world.see(name, Progress::UnderWay);
+    }
+    world.settle();
+    world
+}
+
+fn going_back(world: &World) -> Vec<String> {
+    let gates = world.look().gates;
+    let back = gates.iter().filter(|(_, gate)| matches!(gate, Gate::Back { .. }));
+    back.map(|(name, _)| name.to_string()).collect()
+}
+
+/// An Application has reached the pin it is put back to.
+fn arrives(world: &mut World, name: &str, progress: Progress) {
+    let seen = world.seen.get_mut(name).expect("it is there");
+    (seen.pin, seen.progress) = ("old".into(), progress);
+    world.settle();
+}
+
+#[test]
+fn row_02_rollback_goes_in_reverse_order_and_within_the_budget() {
+    let mut world = world("maxConcurrent: 1", &["dev-a", "dev-b", "dev-c"]);
+    world.fail("dev-b");
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-c"]);
+    arrives(&mut world, "dev-c", Progress::UnderWay);
+    assert_eq!(going_back(&world), ["dev-c"]);
+    arrives(&mut world, "dev-c", Progress::Done);
+    assert_eq!(going_back(&world), ["dev-b", "dev-c"], "who is back is kept there");
+    arrives(&mut world, "dev-b", Progress::Done);
+    arrives(&mut world, "dev-a", Progress::Done);
+    assert_eq!((world.state(0), world.status().state.clone()), (PhaseState::RolledBack, PhaseState::Failed));
+    assert_eq!(going_back(&world), ["dev-a", "dev-b", "dev-c"]);
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!(failure.rolled_back, ["dev-c", "dev-b", "dev-a"]);
+}
+
+#[test]
+fn nothing_is_put_back_before_that_is_stored() {
+    let mut world = world("", &["dev-a", "dev-b"]);
+    world.fail("dev-b");
+    let decision = world.act();
+    assert!(decision.gates.values().all(|gate| !gate.is_open()));
+    world.tick();
+    assert_eq!(going_back(&world).len(), 2);
+}
+
+#[test]
+fn row_02_who_has_no_good_pin_is_left_as_it_is_and_named() {
+    let mut world = world("", &["dev-a", "dev-b"]);
+    world.seen.get_mut("dev-a").expect("it is there").good = None;
+    world.fail("dev-b");
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-b"]);
+    assert!(!world.look().gates["dev-a"].is_open());
+    arrives(&mut world, "dev-b", Progress::Done);
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!(
+        (failure.not_rolled_back, failure.rolled_back),
+        (vec!["dev-a".to_owned()], vec!["dev-b".to_owned()])
+    );
+    assert_eq!(world.state(0), PhaseState::Failed);
+}
+
+#[test]
+fn who_was_not_changed_is_not_put_back() {
+    let fields = "onFailure: {action: rollback}";
+    let mut world = World::new(&phase("dev", "dev", fields), &["dev-a", "dev-b"]);
+    world.seen.get_mut("dev-a").expect("it is there").progress = Progress::Done;
+    world.settle();
+    world.fail("dev-b");
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-b"]);
+}
+
+#[test]
+fn who_cannot_be_put_back_is_named_and_holds_up_nobody() {
+    let mut world = world("maxConcurrent: 1", &["dev-a", "dev-b"]);
+    world.fail("dev-b");
+    world.settle();
+    arrives(&mut world, "dev-b", Progress::Failed { reason: "SyncFailed".into(), message: "no".into() });
+    assert_eq!(going_back(&world), ["dev-a", "dev-b"]);
+    arrives(&mut world, "dev-a", Progress::Done);
+    assert_eq!(world.state(0), PhaseState::Failed);
+    assert_eq!(world.phase(0).failure.clone().expect("a failure").not_rolled_back, ["dev-b"]);
+    arrives(&mut world, "dev-b", Progress::Done);
+    assert_eq!(world.state(0), PhaseState::RolledBack);
+}
+
+#[test]
+fn row_02_what_was_put_back_is_not_tried_again_until_there_is_something_new() {
+    let mut world = world("", &["dev-a"]);
+    world.fail("dev-a");
+    world.settle();
+    arrives(&mut world, "dev-a", Progress::Done);
+    world.requests.retry = Some("1".into());
+    world.requests.advance = Some("1".into());
+    let decision = world.tick();
+    assert_eq!(decision.notices.iter().filter(|notice| notice.reason == "RequestRefused").count(), 2);
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::RolledBack);
+    world.rollout = "2-a-c".into();
+    world.seen.insert("dev-a".into(), seen(Progress::NotStarted));
+    world.settle();
+    assert_eq!((world.state(0), world.open()), (PhaseState::Deploying, vec!["dev-a".to_owned()]));
+}
+
+#[test]
+fn row_02_rollback_of_all_goes_through_the_phases_from_the_last_to_the_first() {
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    assert_eq!(world.status().state, PhaseState::Complete);
+    world.requests.rollback_all = Some("1".into());
+    world.settle();
+    assert_eq!(going_back(&world), ["prod-a"]);
+    arrives(&mut world, "prod-a", Progress::Done);
+    assert_eq!(going_back(&world), ["dev-a", "prod-a"]);
+    arrives(&mut world, "dev-a", Progress::Done);
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::RolledBack, PhaseState::RolledBack));
+    assert_eq!(world.status().state, PhaseState::Failed);
+    let entry = &world.phase(0).applications[0];
+    assert_eq!((entry.state.clone(), entry.pin.as_str()), (PhaseApplicationState::RolledBack, "old"));
+}
+
+#[test]
+fn rollback_by_request_is_of_the_present_phase_only() {
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.settle();
+    world.see("prod-a", Progress::UnderWay);
+    world.settle();
+    world.requests.rollback = Some("1".into());
+    world.settle();
+    assert_eq!(going_back(&world), ["prod-a"]);
+    assert_eq!(world.state(0), PhaseState::Complete);
+}

@@ -1,0 +1,152 @@
+//! What follows a failure: exactly what is said.
+
+use baton_api::phase_status::{HookState, PhaseState};
+use baton_phases::{Gate, Progress};
+
+use crate::world::{World, broken, hook, hook_per_target, phase, state_of};
+
+/// Two phases; the first, with two Applications, does this on failure.
+fn world(action: &str, more: &str) -> World {
+    let fields = format!("onFailure: {{action: {action}}}\n{more}");
+    let phases = phase("dev", "dev", &fields) + &phase("prod", "prod", "");
+    World::new(&phases, &["dev-a", "dev-b", "dev-c", "prod-a"])
+}
+
+/// One is done, one is under way, one has not begun; then the one under way fails.
+fn failing(action: &str) -> World {
+    let mut world = world(action, "");
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.see("dev-b", Progress::UnderWay);
+    world.settle();
+    world.fail("dev-b");
+    world.settle();
+    world
+}
+
+#[test]
+fn row_01_stop_freezes_the_rollout_and_leaves_what_is_deployed() {
+    let mut world = failing("stop");
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Failed, PhaseState::Pending));
+    assert_eq!(world.status().state, PhaseState::Failed);
+    assert_eq!(world.open(), ["dev-a", "dev-b"], "who has begun stays as it is; nobody else begins");
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!((failure.action.as_str(), failure.reason.as_str()), ("stop", "SyncFailed"));
+    assert!(failure.message.contains("dev-b") && failure.remedy.contains("retry") && failure.at.is_some());
+    let decision = world.settle();
+    assert!(decision.terminate.is_empty() && decision.wake.is_none());
+    assert!(decision.waits[0].message.contains("it needs"));
+}
+
+#[test]
+fn row_01_abort_also_ends_operations_and_calls() {
+    let mut world = failing("abort");
+    world.see("dev-c", Progress::UnderWay);
+    let decision = world.settle();
+    assert_eq!(world.state(0), PhaseState::Aborted);
+    assert!(world.open().is_empty());
+    assert_eq!(decision.terminate, ["dev-c".into()], "until it has ended");
+    world.see("dev-c", Progress::Failed { reason: "Terminated".into(), message: String::new() });
+    assert!(world.settle().terminate.is_empty());
+}
+
+#[test]
+fn row_01_continue_records_the_failure_and_goes_on_when_the_others_are_through() {
+    let mut world = failing("continue");
+    assert_eq!(world.state(0), PhaseState::Deploying, "the others of the phase are not held for it");
+    assert!(world.open().contains(&"dev-c".to_owned()));
+    world.see("dev-c", Progress::Done);
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Failed, PhaseState::Deploying));
+    assert_eq!(world.phase(0).failure.as_ref().map(|failure| failure.action.as_str()), Some("continue"));
+    world.deploy();
+    assert_eq!((world.status().current_phase, world.status().state.clone()), (2, PhaseState::Failed));
+    assert!(world.status().message.contains("dev"));
+    assert!(!world.good.iter().any(|(name, _)| name.starts_with("dev")), "nothing of a failed phase is good");
+}
+
+#[test]
+fn row_02_rollback_restores_what_the_phase_touched_and_only_that() {
+    let mut world = failing("rollback");
+    assert_eq!(world.state(0), PhaseState::RollingBack);
+    let gates = world.look().gates;
+    assert_eq!(gates["dev-a"], Gate::Back { pin: "old".into() });
+    assert_eq!(gates["dev-b"], Gate::Back { pin: "old".into() });
+    assert!(!gates["dev-c"].is_open() && !gates["prod-a"].is_open());
+}
+
+#[test]
+fn row_03_the_policy_of_a_hook_decides_what_its_failure_means() {
+    for (policy, state, result) in [
+        ("fail", PhaseState::Failed, HookState::Failed),
+        ("ignore", PhaseState::Deploying, HookState::Ignored),
+        ("abort", PhaseState::Aborted, HookState::Failed),
+    ] {
+        let mut world =
+            world("stop", &format!("preHooks: [{}]", hook("h", &format!(", failurePolicy: {policy}"))));
+        world.settle();
+        world.answer("h", broken());
+        world.settle();
+        assert_eq!(world.state(0), state, "{policy}");
+        assert_eq!(state_of(&world.phase(0).pre_hooks, "h", ""), Some(result), "{policy}");
+    }
+}
+
+#[test]
+fn row_03_abort_of_a_hook_wins_over_what_the_phase_says() {
+    let mut world = world("continue", &format!("preHooks: [{}]", hook("h", ", failurePolicy: abort")));
+    world.settle();
+    world.answer("h", broken());
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Aborted, PhaseState::Pending));
+    assert_eq!(world.phase(0).failure.as_ref().map(|failure| failure.action.as_str()), Some("abort"));
+}
+
+#[test]
+fn row_01_abort_ends_the_calls_that_run_and_stop_does_not() {
+    for (action, running) in [("stop", 1), ("abort", 0)] {
+        let hooks = format!("{}, {}", hook("a", ", parallel: true"), hook("b", ", parallel: true"));
+        let mut world = world(action, &format!("preHooks: [{hooks}]"));
+        world.settle();
+        world.answer("a", broken());
+        world.settle();
+        assert_eq!(world.calling().len(), running, "{action}");
+        world.crash();
+        world.settle();
+        assert!(world.calling().is_empty(), "{action}: nothing is called again for a phase that has ended");
+    }
+}
+
+#[test]
+fn row_47_rollback_where_nothing_was_changed_is_stop() {
+    let mut world = world("rollback", &format!("preHooks: [{}]", hook("h", "")));
+    world.settle();
+    world.answer("h", broken());
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Failed);
+    assert_eq!(world.phase(0).failure.as_ref().map(|failure| failure.action.as_str()), Some("stop"));
+    assert!(world.open().is_empty());
+}
+
+#[test]
+fn the_first_failure_of_a_call_per_target_is_enough() {
+    let mut world = world("stop", &format!("preHooks: [{}]", hook_per_target("h", "")));
+    world.settle();
+    assert_eq!(world.calling().len(), 3);
+    world.answer("h", broken());
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Failed);
+    let message = world.phase(0).failure.clone().expect("a failure").message;
+    assert!(message.contains("for dev-a"), "{message}");
+}
+
+#[test]
+fn a_check_that_fails_acts_on_applications_that_are_healthy() {
+    let mut world = world("rollback", &format!("checks: [{}]", hook("c", ", timeout: 5s")));
+    world.deploy();
+    world.answer("c", broken());
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::RollingBack);
+    let back = world.look().gates.values().filter(|gate| matches!(gate, Gate::Back { .. })).count();
+    assert_eq!(back, 3);
+}
