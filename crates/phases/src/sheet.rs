@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use baton_api::phase_status::{HookResult, HookState};
 
+use baton_hooks::Role;
+
 use crate::config::CallPlan;
 
 /// Results by place in the list and target.
@@ -140,10 +142,20 @@ impl Sheet {
         }
     }
 
-    /// Forgets those that are no longer targets, and has the call made for those who joined after it had come further.
-    pub(crate) fn follow(&mut self, calls: &[CallPlan], targets: &[Arc<str>], joined: &BTreeSet<Arc<str>>) {
+    /// Forgets those that are no longer targets, and has the call made for those who joined after it had come further. A
+    /// hook that has passed for somebody who left is not run again should it come back; a check is.
+    pub(crate) fn follow(
+        &mut self,
+        role: Role,
+        calls: &[CallPlan],
+        targets: &[Arc<str>],
+        joined: &BTreeSet<Arc<str>>,
+    ) {
         for results in self.results.values_mut() {
-            results.retain(|target, _| target.is_empty() || targets.binary_search(target).is_ok());
+            results.retain(|target, result| {
+                let ran = matches!(result.state, HookState::Succeeded | HookState::Ignored);
+                target.is_empty() || targets.binary_search(target).is_ok() || (ran && role != Role::Check)
+            });
         }
         for (place, call) in calls.iter().enumerate().filter(|(_, call)| call.per_target) {
             for target in joined {

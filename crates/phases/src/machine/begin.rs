@@ -91,7 +91,7 @@ impl Work<'_> {
         for role in ROLES {
             let calls = plan.calls(role);
             let mut sheet = Sheet::read(phase.results(role), calls);
-            sheet.follow(calls, &own, &joined);
+            sheet.follow(role, calls, &own, &joined);
             sheet.sum_up(calls, &own);
             *phase.results_mut(role) = sheet.into_results();
         }

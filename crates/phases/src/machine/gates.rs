@@ -35,9 +35,13 @@ impl Work<'_> {
             };
         }
         let open = lets_through(stored, index, &before) && lets_through(&self.next, index, &next);
-        // Who has come to a phase that is complete goes through it before it is let through.
-        let joins = self.next.phases[index].state == PhaseState::Complete && self.is_new(name);
-        match open && !joins {
+        // Who has come to a phase that is complete goes through it before it is let through, and that is stored first.
+        let complete = |status: &GeneratorPhases| {
+            status.phases.get(index).is_some_and(|phase| phase.state == PhaseState::Complete)
+        };
+        let joins = self.is_new(name) && (complete(stored) || complete(&self.next));
+        let paused = self.at.hold == Hold::Paused && self.is_new(name);
+        match open && !joins && !paused {
             true => Gate::Open { phase: index },
             false => Gate::Held(self.why_held(index, &next)),
         }
@@ -48,6 +52,9 @@ impl Work<'_> {
         let own = &self.next.phases[index];
         let current = self.current();
         let open = self.next.phases.get(current);
+        if self.at.hold == Hold::Paused {
+            return "a person holds the rollout".to_owned();
+        }
         match (&own.state, open) {
             (PhaseState::Failed, _) => format!("phase {:?} has failed before it was its turn", own.name),
             (PhaseState::Aborted, _) => format!("phase {:?} was aborted", own.name),

@@ -9,7 +9,7 @@ use baton_hooks::Verdict;
 use baton_phases::{Call, CallResult, Decision, Gate, Hold, Progress};
 use proptest::prelude::*;
 
-use crate::world::{World, broken, hook, hook_per_target, outcome, phase, seen};
+use crate::world::{World, broken, fleet, hook, hook_per_target, outcome, phase, seen};
 
 const NAMES: [&str; 5] = ["dev-a", "dev-b", "prod-a", "prod-b", "test-a"];
 
@@ -38,6 +38,8 @@ enum Event {
     Pause,
     /// Something new is to be rolled out.
     Supersede,
+    /// An Application leaves, or comes back as a new one.
+    Move(u8),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -53,6 +55,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0u8..5).prop_map(Event::Ask),
         1 => Just(Event::Pause),
         1 => Just(Event::Supersede),
+        1 => any::<u8>().prop_map(Event::Move),
     ]
 }
 
@@ -149,6 +152,16 @@ impl Watch {
                 }
                 self.let_through.clear();
             }
+            Event::Move(which) => {
+                let name = NAMES[usize::from(which) % NAMES.len()];
+                self.let_through.remove(name);
+                if self.world.seen.remove(name).is_none() {
+                    self.world.seen.insert(name.into(), seen(Progress::NotStarted));
+                }
+                let there: Vec<&str> =
+                    NAMES.into_iter().filter(|name| self.world.seen.contains_key(*name)).collect();
+                self.world.targets = fleet(&there);
+            }
         }
     }
 
@@ -244,7 +257,9 @@ impl Watch {
             for (index, earlier) in stored.phases.iter().enumerate().take(*phase) {
                 let action = earlier.failure.as_ref().map(|failure| failure.action.as_str());
                 let passed_over = matches!(action, Some("continue" | "advance"));
+                let nobody = !self.world.targets.iter().any(|target| place(&target.name) == index);
                 let ended = earlier.state == PhaseState::Complete
+                    || (earlier.state == PhaseState::Skipped && nobody)
                     || (earlier.state == PhaseState::Failed && passed_over)
                     || (earlier.state == PhaseState::Aborted && action == Some("advance"));
                 assert!(ended, "{name} may go while phase {index} is {}", earlier.state);
@@ -260,8 +275,9 @@ impl Watch {
                     assert!(earlier.wait_until.as_ref().is_none_or(|until| until.0 <= self.world.now));
                     let own = NAMES.iter().filter(|other| place(other) == index);
                     for other in own {
-                        let progress = &self.world.seen[*other].progress;
-                        assert!(*progress != Progress::NotStarted, "{name} may go before {other} has begun");
+                        let seen = self.world.seen.get(*other);
+                        let undone = seen.is_some_and(|seen| seen.progress == Progress::NotStarted);
+                        assert!(!undone, "{name} may go before {other} has begun");
                     }
                 }
             }
@@ -277,11 +293,8 @@ impl Watch {
     /// What is stored as passed.
     fn note_passed(&mut self) {
         let Some(stored) = self.world.stored.as_ref() else { return };
-        for result in stored
-            .phases
-            .iter()
-            .flat_map(|phase| phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks))
-        {
+        // A check is asked again of somebody who left and came back.
+        for result in stored.phases.iter().flat_map(|phase| phase.pre_hooks.iter().chain(&phase.post_hooks)) {
             if result.state == HookState::Succeeded && !result.idempotency_key.is_empty() {
                 self.passed.insert((result.idempotency_key.clone(), result.target.clone()));
             }

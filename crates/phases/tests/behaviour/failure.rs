@@ -67,7 +67,7 @@ fn row_01_continue_records_the_failure_and_goes_on_when_the_others_are_through()
 
 #[test]
 fn row_02_rollback_restores_what_the_phase_touched_and_only_that() {
-    let mut world = failing("rollback");
+    let world = failing("rollback");
     assert_eq!(world.state(0), PhaseState::RollingBack);
     let gates = world.look().gates;
     assert_eq!(gates["dev-a"], Gate::Back { pin: "old".into() });
