@@ -6,15 +6,18 @@
 //! 2. [`identity::follow`] says which rollout this is.
 //! 3. [`decide`] says, from the stored status, what is stored next and what follows from what is stored: who may be changed
 //!    ([`Gate`]), what is called ([`Call`]) and ended, who is put back, when to look again, and what is waited for.
-//! 4. [`details`] keeps the status small, and [`mirror`] tells what annotations say of it.
+//! 4. [`details`] keeps the status small, [`history`] the good states to go back to, and [`mirror`] tells what annotations
+//!    say of it.
 //!
-//! `docs/phases.md` lists the rules and the tests that hold them.
+//! [`forecast`] and [`lint`] tell beforehand what will happen and what cannot. Every rule has a test: `tests/behaviour`
+//! begins with a list of them.
 
 mod calls;
 mod compile;
 mod config;
 pub mod details;
 pub mod forecast;
+pub mod history;
 pub mod identity;
 mod instant;
 pub mod lint;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::calls::{Call, CallKey, CallResult};
 use crate::config::Plan;
+use crate::lint::Contradiction;
 use crate::targets::Target;
 
 /// All that is known of one generator's phases.
@@ -35,6 +36,8 @@ pub struct Situation<'a> {
     pub consistent: bool,
     /// What people ask for.
     pub requests: &'a Requests,
+    /// Where phases and steps contradict each other: see [`lint::contradictions`](crate::lint::contradictions).
+    pub clashes: &'a [Contradiction],
     /// What came of calls since the last decision.
     pub results: &'a [CallResult],
     /// The calls that this process is making.

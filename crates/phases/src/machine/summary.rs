@@ -82,6 +82,9 @@ impl Work<'_> {
                 None,
             );
         }
+        for clash in self.at.clashes {
+            wait(&clash.first, clash.to_string(), None);
+        }
         if let Some(role) = role_of(&phase.state) {
             self.waiting_calls(phase, role, &mut wait);
         }
@@ -183,6 +186,8 @@ impl Work<'_> {
             self.notices.push(Notice::warning("PhasesRemoved", message));
             return;
         }
+        let clashes = self.at.clashes.iter();
+        self.notices.extend(clashes.map(|clash| Notice::error("InvalidPhaseConfig", clash.to_string())));
         let unassigned = &self.roster.unassigned;
         if let Some(first) = unassigned.first() {
             let message = format!(

@@ -311,7 +311,7 @@ fn pick<T>(all: &[T], which: u8) -> Option<&T> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn invariant_i5_holds_whatever_happens_and_whoever_dies(
@@ -411,10 +411,8 @@ fn dying_before_or_after_every_single_write_changes_nothing_of_the_course() {
     // The same course, with a death at each decision in turn: before its status is stored, or after.
     for (death, stored) in (0..40).flat_map(|death| [(death, false), (death, true)]) {
         let mut world = Watch::new("stop");
-        let mut decisions = 0;
-        for _ in 0..400 {
-            let dies = decisions == death;
-            decisions += 1;
+        for decision in 0..400 {
+            let dies = decision == death;
             world.decide(!dies || stored);
             if dies {
                 world.world.crash();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_api::phase_status::{GeneratorPhases, PhaseFailure, PhaseStatus};
 use baton_api::strategy::RolloutStep;
 use baton_phases::forecast::forecast;
-use baton_phases::lint::contradictions;
+use baton_phases::lint::{Contradiction, contradictions};
 use baton_phases::mirror::{annotations, generator_phase_status, generator_phase_status_to_json};
 use baton_phases::{Target, assign};
 use baton_rollout::steps::Steps;
@@ -46,12 +46,24 @@ fn row_08_phases_and_steps_whose_orders_contradict_each_other_are_found() {
 }
 
 #[test]
-fn row_08_nobody_waits_in_a_phase_for_a_step_that_waits_for_the_phase_without_being_named() {
+fn row_08_a_contradiction_is_told_and_is_the_first_thing_that_is_waited_for() {
     let mut world = World::new(&(phase("dev", "dev", "") + &phase("prod", "prod", "")), &["dev-a", "prod-a"]);
     let decision = world.settle();
     // The other gate holds it: the phase stays open, and says whom it waits for.
     assert_eq!(decision.waits[0].object, "dev-a");
-    assert!(decision.waits[0].message.contains("has not started"));
+    assert!(decision.waits[0].message.contains("has not started") && decision.notices.is_empty());
+    world.clashes = vec![Contradiction {
+        first: "dev-a".into(),
+        first_phase: "dev".into(),
+        first_step: 2,
+        second: "prod-a".into(),
+        second_phase: "prod".into(),
+        second_step: 1,
+    }];
+    let decision = world.settle();
+    assert!(decision.waits[0].message.contains("contradict"));
+    assert_eq!(decision.notices[0].reason, "InvalidPhaseConfig");
+    assert!(world.status().message.contains("contradict"));
 }
 
 fn status(generator: i64, kind: &str, current: i64) -> GeneratorPhases {

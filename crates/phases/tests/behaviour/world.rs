@@ -7,6 +7,7 @@ use std::time::Duration;
 use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseState, PhaseStatus};
 use baton_api::phases::DeploymentStrategy;
 use baton_hooks::{Finding, Language, Namespace, Outcome, Policy, Settings, Verdict};
+use baton_phases::lint::Contradiction;
 use baton_phases::{
     Call, CallKey, CallResult, Compiled, Decision, Gate, Hold, Plan, Progress, Requests, Seen, Situation,
     Strategy, Target, compile, decide,
@@ -71,6 +72,7 @@ pub(crate) struct World {
     pub(crate) seen: BTreeMap<Arc<str>, Seen>,
     pub(crate) stored: Option<GeneratorPhases>,
     pub(crate) requests: Requests,
+    pub(crate) clashes: Vec<Contradiction>,
     pub(crate) in_flight: BTreeMap<CallKey, Call>,
     pub(crate) results: Vec<CallResult>,
     pub(crate) hold: Hold,
@@ -92,6 +94,7 @@ impl World {
             seen: names.iter().map(|name| ((*name).into(), seen(Progress::NotStarted))).collect(),
             stored: None,
             requests: Requests::default(),
+            clashes: Vec::new(),
             in_flight: BTreeMap::new(),
             results: Vec::new(),
             hold: Hold::None,
@@ -122,6 +125,7 @@ impl World {
             seen: &self.seen,
             consistent: self.consistent,
             requests: &self.requests,
+            clashes: &self.clashes,
             results: &self.results,
             in_flight: &in_flight,
             hold: self.hold,
