@@ -39,6 +39,10 @@ fn nobody_is_let_through_before_the_status_that_says_so_is_stored() {
     assert!(world.open().is_empty(), "decided and not stored");
     world.tick();
     assert_eq!(world.open(), ["dev-a"]);
+    world.see("dev-a", Progress::Done);
+    assert_eq!(world.open(), ["dev-a"], "that the next phase opens is not stored either");
+    world.tick();
+    assert_eq!(world.open(), ["dev-a", "prod-a"]);
 }
 
 #[test]
