@@ -269,6 +269,10 @@ impl Machine {
         if !holds(Rule::AdoptedOnce) {
             app.adopted = Some(live.spec);
         }
+        if app.asked.as_mut().is_some_and(|asked| asked.sees(&live)) {
+            // Asking helped: what is asked for next is asked for anew.
+            app.asks = 0;
+        }
         app.live = Some(live);
         self.dirty.insert(name);
     }
@@ -421,6 +425,8 @@ impl Machine {
 
     fn decide_for(&mut self, wanted: &Wanted, list: Option<u64>, now: Timestamp) -> Decision {
         self.judge_due(wanted, now);
+        let paused = wanted.control.paused || self.head.run.paused;
+        self.paused_since = paused.then(|| self.paused_since.unwrap_or(now));
         if let Some(change) = self.granted(wanted) {
             return Decision { change: Some(change), ..Decision::default() };
         }
@@ -430,8 +436,6 @@ impl Machine {
             false if self.is_calm(now) => self.unrest = None,
             _ => {}
         }
-        let paused = wanted.control.paused || self.head.run.paused;
-        self.paused_since = paused.then(|| self.paused_since.unwrap_or(now));
         // What is not known to be wanted is not begun; what was may be wrong by now.
         let held = paused || wanted.frozen.is_some();
         let stopped = held || superseded || self.head.run.aborted || self.is_outdated(wanted);

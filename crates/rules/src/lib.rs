@@ -39,9 +39,11 @@ pub enum Rule {
     Barrier,
     /// What is believed after an operation was found after it.
     ComparedAfter,
+    /// What is believed was the same when the comparison was asked for, and ever since.
+    SteadyAnswers,
     /// What an Application reports must be its pin's.
     PinIsReported,
-    /// What an Application says must be said of its present specification.
+    /// What an Application says must be said of the specification that it is to have.
     ComparedToSpec,
     /// Another specification than what was written is believed once.
     AdoptedOnce,
@@ -75,11 +77,13 @@ pub enum Rule {
     Blockers,
     /// What is shown is written when it has changed.
     QuietViews,
+    /// Where what is to be shown cannot be written, the rollout goes on.
+    ViewsBlockNothing,
 }
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Rule; 34] = [
+    pub const ALL: [Rule; 36] = [
         Rule::StepsAreReached,
         Rule::Limit,
         Rule::HeldSteps,
@@ -96,6 +100,7 @@ impl Rule {
         Rule::WholeSyncs,
         Rule::Barrier,
         Rule::ComparedAfter,
+        Rule::SteadyAnswers,
         Rule::PinIsReported,
         Rule::ComparedToSpec,
         Rule::AdoptedOnce,
@@ -114,6 +119,7 @@ impl Rule {
         Rule::Approval,
         Rule::Blockers,
         Rule::QuietViews,
+        Rule::ViewsBlockNothing,
     ];
 }
 

@@ -100,6 +100,10 @@ pub(crate) enum Action {
     Wipe {
         app: String,
     },
+    /// An operation of a rollout that waits is made one of resources by name, all of them: such run no hooks.
+    Trim {
+        app: String,
+    },
     /// Somebody deletes an Application that the set wants.
     Recreate {
         app: String,
@@ -148,7 +152,7 @@ pub(crate) enum Operation {
 }
 
 /// What people do, one word each.
-pub(crate) const ACTIONS: [&str; 32] = [
+pub(crate) const ACTIONS: [&str; 33] = [
     "Push",
     "Variant",
     "Option",
@@ -181,6 +185,7 @@ pub(crate) const ACTIONS: [&str; 32] = [
     "SyncByHand",
     "Approve",
     "DeleteSet",
+    "Trim",
 ];
 
 impl Action {

@@ -81,6 +81,9 @@ pub(crate) enum Deletion {
     Custom(Vec<usize>),
 }
 
+/// What is put on what nobody can tell the health of.
+const UNFATHOMABLE: &str = "{example.com/unfathomable: \"true\"}";
+
 /// How a workload does in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
@@ -91,6 +94,8 @@ pub(crate) enum Mood {
     /// Its member does not take it.
     Refused,
     Suspended,
+    /// A stand-in cannot tell how it is; our own controller has no such rule, and finds it well.
+    Unfathomable,
 }
 
 impl Mood {
@@ -292,6 +297,7 @@ impl Content {
             Mood::Slow => "{sim.baton.dev/delay: 20s}",
             Mood::Stuck => "{sim.baton.dev/stuck: \"true\"}",
             Mood::Failing => "{sim.baton.dev/fail: CrashLoopBackOff}",
+            Mood::Unfathomable => UNFATHOMABLE,
         };
         let mut text = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{shown: {shown}}}\n---\n\

@@ -10,6 +10,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::action::{Action, Edit, Operation};
 use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
@@ -22,6 +23,8 @@ const DRIFTED: &str = "drifted";
 /// The object that holds the head of the rollout.
 const HEAD: &str = "fleet.baton-rollout";
 const STAMP: &str = "baton.dev/pin";
+/// How long people lie in wait for an operation.
+const LURKING: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// People with a fleet in mind.
 pub(crate) struct People<'w> {
@@ -139,6 +142,7 @@ impl<'w> People<'w> {
                 return self.patch(app, &json!({"spec": {"project": "nowhere"}})).await;
             }
             Action::Wipe { app } => return self.wipe(app).await,
+            Action::Trim { app } => return self.trim(app).await,
             Action::Recreate { app } => return self.recreate(app).await,
             Action::SyncByHand => return self.sync_by_hand().await,
             Action::Approve => return self.approve().await,
@@ -263,15 +267,41 @@ impl<'w> People<'w> {
 
     /// Wipes the operation of this Application, or else of the first that has one: in the middle of a rollout.
     async fn wipe(&self, app: &str) -> bool {
-        for _ in 0..400 {
-            let all = World::objects(&self.world.control, "applications.argoproj.io");
-            let waits = |name: &&String| !all[*name]["operation"].is_null();
-            if let Some(name) = all.keys().filter(|name| *name == app).chain(all.keys()).find(waits) {
-                return self.patch(name, &json!({"operation": null})).await;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        match self.caught(app, |app| !app["operation"].is_null()).await {
+            Some(name) => self.patch(&name, &json!({"operation": null})).await,
+            None => false,
         }
-        false
+    }
+
+    /// Names the resources that an operation of a rollout is to sync, all of them, before it begins. What is selected
+    /// runs no hooks.
+    async fn trim(&self, app: &str) -> bool {
+        let waits = |app: &Value| {
+            let runs = app.pointer("/status/operationState/phase").and_then(Value::as_str) == Some("Running");
+            app.pointer("/operation/info").is_some() && !runs
+        };
+        let Some(name) = self.caught(app, waits).await else { return false };
+        let resource = |(group, kind): (&str, &str)| json!({"group": group, "kind": kind, "name": name});
+        let resources = [("", "ConfigMap"), ("apps", "Deployment")].map(resource);
+        self.patch(&name, &json!({"operation": {"sync": {"resources": resources}}})).await
+    }
+
+    /// This Application, or else the first, that is soon found to be such.
+    async fn caught(&self, app: &str, is_such: impl Fn(&Value) -> bool) -> Option<String> {
+        let (deadline, mut seen) = (Instant::now() + LURKING, 0);
+        while Instant::now() < deadline {
+            tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+            let revision = self.world.control.store().revision();
+            if std::mem::replace(&mut seen, revision) == revision {
+                continue;
+            }
+            let all = World::objects(&self.world.control, "applications.argoproj.io");
+            let mut names = all.keys().filter(|name| *name == app).chain(all.keys());
+            if let Some(name) = names.find(|name| is_such(&all[*name])) {
+                return Some(name.clone());
+            }
+        }
+        None
     }
 
     /// Nothing may sync for a while.
@@ -371,10 +401,17 @@ impl<'w> People<'w> {
         self.bring_back().await;
         let named = self.named();
         let says = |reason: &str| named.iter().any(|(name, _)| name == reason);
-        for (_, orphan) in named.iter().filter(|(reason, _)| reason == "OrphanedOperation") {
-            self.order(orphan, &json!({"prune": true})).await;
+        // Of one that was done before it is told that it is so no more.
+        let troubled =
+            named.iter().filter(|(reason, _)| ["OrphanedOperation", "Regressed"].contains(&&**reason));
+        for (_, name) in troubled {
+            let app = self.application(name);
+            if app.is_some_and(|app| ails(&app) == Some("OrphanedOperation")) {
+                self.order(name, &json!({"prune": true})).await;
+            }
         }
-        let failed = says("SyncFailed") || says("OutOfSyncAfterSync") || says("TooManyFailures");
+        let failed =
+            ["SyncFailed", "OutOfSyncAfterSync", "TooManyFailures", "SpecRewritten"].into_iter().any(says);
         if round < 2 && failed {
             self.act(&Action::Retry { app: None }).await;
             return;
@@ -403,8 +440,12 @@ impl<'w> People<'w> {
         }
     }
 
-    /// What the set says it waits for: reasons and objects.
+    /// What the set says it waits for: reasons and objects. Where it may show nothing, what its Applications look like.
     fn named(&self) -> Vec<(String, String)> {
+        if self.world.air.weather.blind {
+            let all = World::objects(&self.world.control, "applications.argoproj.io").into_iter();
+            return all.filter_map(|(name, app)| Some((ails(&app)?.to_owned(), name))).collect();
+        }
         let mut sets = World::objects(&self.world.control, "applicationsets.argoproj.io");
         let Some(set) = sets.remove(SET) else { return Vec::new() };
         let blockers = set.pointer("/status/rollout/blockers").and_then(Value::as_array).cloned();
@@ -440,6 +481,18 @@ impl<'w> People<'w> {
             "/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications/{app}?fieldManager={PERSON}"
         );
         request(&self.world.control, Method::PATCH, &path, patch).await.is_success()
+    }
+}
+
+/// What seems to be wrong with an Application.
+fn ails(app: &Value) -> Option<&'static str> {
+    let text = |pointer: &str| app.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    match (text("/status/operationState/phase"), text("/status/sync/status")) {
+        ("Running", _) if app["operation"].is_null() => Some("OrphanedOperation"),
+        ("Failed" | "Error", _) => Some("SyncFailed"),
+        (_, "OutOfSync") => Some("Regressed"),
+        _ if app.pointer("/status/operationState/operation/sync/resources").is_some() => Some("SyncFailed"),
+        _ => None,
     }
 }
 

@@ -29,8 +29,11 @@ const SLACK: SignedDuration = SignedDuration::from_secs(45);
 const CUTS: SignedDuration = SignedDuration::from_secs(15);
 /// How much later where answers are waited for until time is up, twice in a row.
 const SILENCE: SignedDuration = SignedDuration::from_secs(75);
-/// How long nothing may have been written before a world counts as at rest.
-const REST: Duration = Duration::from_secs(100);
+/// How long nothing may have been written before a world counts as at rest: longer than a controller leaves what it
+/// could not compare.
+const REST: Duration = Duration::from_secs(190);
+/// How much longer beside a stand-in.
+const LOOKS: Duration = Duration::from_secs(60);
 /// How long a world may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// How many writes it may take.
@@ -158,6 +161,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         slack: slack(&scenario),
         moment: if scenario.is_smooth() { MOMENT } else { slack(&scenario) },
         ended: rested,
+        blind: scenario.weather.blind,
     };
     let mut violations = checker::violations(&case);
     violations.extend(noisy);
@@ -246,8 +250,8 @@ async fn rest(world: &World, still: Duration, patience: Duration) -> bool {
 /// Waits for rest; people do what waits for them meanwhile.
 async fn to_rest(world: &World, people: &mut People<'_>, scenario: &Scenario) -> bool {
     for round in 0..20 {
-        // A stand-in may go by what it remembers of git for so much longer.
-        let remembers = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.memory);
+        // A stand-in may go by what it remembers of git for so much longer, and looks again of itself later still.
+        let remembers = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.memory + LOOKS);
         if !rest(world, REST + remembers + scenario.waits, PATIENCE + scenario.before).await {
             return false;
         }

@@ -75,6 +75,8 @@ impl Scenario {
         }
         // Shifted a little more each time round, so that each fault meets each action.
         let featured = Fault::ALL[(count(seed) + count(seed) / ACTIONS.len()) % Fault::ALL.len()];
+        // Nobody could be told what is left to prune.
+        fleet.automated |= featured == Fault::ViewRefused;
         // Where little goes wrong at once, the judge knows best what a controller could have known.
         let alone = Dice::new(seed, "alone").chance(40);
         let mut draft = Draft {
@@ -309,9 +311,17 @@ fn commits(
             && let Some(content) = next.get_mut(&name(dice.below(5)))
         {
             content.version = format!("{tag}{number}");
-            let moods =
-                [Mood::Slow, Mood::Stuck, Mood::Failing, Mood::Failing, Mood::Refused, Mood::Suspended];
-            content.mood = *dice.pick(&moods);
+            let any = [
+                Mood::Slow,
+                Mood::Stuck,
+                Mood::Failing,
+                Mood::Failing,
+                Mood::Refused,
+                Mood::Suspended,
+                Mood::Unfathomable,
+            ];
+            let failing = [Mood::Failing, Mood::Refused];
+            content.mood = if fails { *dice.pick(&failing) } else { *dice.pick(&any) };
         }
         commits.push(next);
     }
@@ -337,7 +347,7 @@ struct Draft {
 }
 
 /// How often people do what, of a hundred times.
-const WEIGHTS: [(&str, u64); 32] = [
+const WEIGHTS: [(&str, u64); 33] = [
     ("Push", 26),
     ("Variant", 9),
     ("Option", 4),
@@ -370,6 +380,7 @@ const WEIGHTS: [(&str, u64); 32] = [
     ("SyncByHand", 2),
     ("Approve", 2),
     ("DeleteSet", 0),
+    ("Trim", 1),
 ];
 
 impl Draft {
@@ -391,9 +402,8 @@ impl Draft {
                     self.add(push);
                 }
                 "SyncByHand" => self.add(Action::Variant),
-                "Storm" => {
-                    let first = self.fleet.elements.iter().find(|(_, element)| element.tier == 0);
-                    let noticed = first.map(|(name, _)| name.clone()).into_iter().collect();
+                "Storm" | "Trim" => {
+                    let noticed = self.first().into_iter().collect();
                     self.add(Action::Push { branch: 0, noticed });
                 }
                 _ => {}
@@ -518,6 +528,7 @@ impl Draft {
             "SwitchOn" => Action::SwitchOn { app: self.member() },
             "Misplace" => Action::Misplace { app: self.member() },
             "Wipe" => Action::Wipe { app: self.member() },
+            "Trim" => Action::Trim { app: self.first().unwrap_or_default() },
             "Recreate" => Action::Recreate { app: self.member() },
             "SyncByHand" => Action::SyncByHand,
             "Approve" => Action::Approve,
@@ -551,6 +562,12 @@ impl Draft {
     fn member(&mut self) -> String {
         let names: Vec<&String> = self.fleet.elements.keys().collect();
         (*self.dice.pick(&names)).clone()
+    }
+
+    /// One of the first step.
+    fn first(&self) -> Option<String> {
+        let first = self.fleet.elements.iter().find(|(_, element)| element.tier == 0);
+        first.map(|(name, _)| name.clone())
     }
 
     fn tier(&mut self) -> usize {

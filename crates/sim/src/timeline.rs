@@ -86,7 +86,12 @@ fn set(set: &Value) -> String {
         })
         .map(|condition| text(condition, "/message"))
         .collect();
-    format!("run {} {} step {} {blockers:?} {errors:?}", rollout["run"], rollout["state"], rollout["step"])
+    let deletion = match &rollout["deletion"] {
+        Value::Null => String::new(),
+        deletion => format!(" {} {deletion}", text(set, "/spec/strategy/deletionOrder")),
+    };
+    let (run, state, step) = (&rollout["run"], &rollout["state"], &rollout["step"]);
+    format!("run {run} {state} step {step} {blockers:?} {errors:?}{deletion}")
 }
 
 fn head(head: &Value) -> String {

@@ -22,56 +22,51 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["I1"], Rule::StepsAreReached, "I1", 1),
     (&["I2"], Rule::Limit, "I2", 2),
     (&["H15"], Rule::HeldSteps, "I2", 29),
-    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 22),
-    (&["H3"], Rule::HealsTakeSlots, "I2", 175),
-    (&["H4"], Rule::Arming, "I1", 89),
+    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 15),
+    (&["H3"], Rule::HealsTakeSlots, "I2", 17),
+    (&["H4"], Rule::Arming, "I1", 133),
     (&["H5", "W3"], Rule::PinnedOperations, "I1", 1),
     (&["H10"], Rule::OneRevision, "I1 I6", 1),
     (&["H7"], Rule::RunNumbers, "I1", 1),
-    (&["W2", "H11"], Rule::PinIsReported, "I1", 160),
     (&["H12"], Rule::AdoptedOnce, "I1 I6", 1),
     (&["H24"], Rule::Guard, "I3", 6),
     (&["W6"], Rule::AskedForComparison, "I6", 9),
-    (&["W10"], Rule::Triggers, "I7", 2),
-    (&["I3"], Rule::DeletionOrder, "I3", 27),
+    (&["W10"], Rule::Triggers, "I7", 15),
+    (&["I3"], Rule::DeletionOrder, "I3", 31),
     (&["I4"], Rule::Approval, "I4", 23),
-    (&["W8"], Rule::NewestVersion, "I1 I2", 72),
-    (&["W4"], Rule::DriftIsHealed, "I6", 85),
+    (&["W8"], Rule::NewestVersion, "I1 I2", 105),
+    (&["W4"], Rule::DriftIsHealed, "I6", 384),
     (&["W7"], Rule::BegunOnce, "I7", 1),
-    (&["W11"], Rule::LaterStepsClose, "I1", 145),
-    (&["W12"], Rule::TerminatingIsLeftAlone, "I1", 28),
-    (&["H1"], Rule::Fencing, "I1", 710),
-    (&["H2"], Rule::HealsBringBack, "I1", 143),
-    (&["H6"], Rule::BusyIsLeftAlone, "I1", 24),
-    (&["H17"], Rule::ConsistentList, "I1", 25),
-    (&["H18"], Rule::Uids, "I6", 23),
-    (&["I6"], Rule::Blockers, "I6", 22),
-    (&["I7"], Rule::QuietViews, "I7", 1),
-    (&["H13"], Rule::LostOperations, "I6", 64),
-    (&["H9"], Rule::Barrier, "I1", 15),
-    (&["W9"], Rule::ComparedAfter, "I1", 15),
+    (&["W11"], Rule::LaterStepsClose, "I1 I6", 83),
+    (&["W12"], Rule::TerminatingIsLeftAlone, "I1", 127),
+    (&["H1"], Rule::Fencing, "I1", 437),
+    (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 510),
+    (&["H6"], Rule::BusyIsLeftAlone, "I1", 57),
+    (&["H17"], Rule::ConsistentList, "I1", 71),
+    (&["H18"], Rule::Uids, "I6 I1 I3", 226),
+    (&["I6"], Rule::Blockers, "I6", 12),
+    (&["I7"], Rule::QuietViews, "I7", 2),
+    (&["H13"], Rule::LostOperations, "I6", 99),
+    (&["H9"], Rule::Barrier, "I1", 45),
+    (&["W9"], Rule::ComparedAfter, "I1", 45),
     (&["H25"], Rule::InvalidFirst, "I1 I6", 26),
+    (&["H8"], Rule::WholeSyncs, "I1", 428),
+    (&["W1"], Rule::ComparedToSpec, "I1", 6),
+    (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
 ];
 
-/// Rules whose absence no world has shown yet, and what it would take.
+/// Rules whose absence no world has shown since others came to cover for them, and what it would take.
 const UNNOTICED: &[(&[&str], Rule, &str)] = &[
     (
-        &["H8"],
-        Rule::WholeSyncs,
-        "an operation of ours that somebody trims while it waits, and finds all well after",
+        &["W2", "H11"],
+        Rule::PinIsReported,
+        "what is compared with an older revision, and said again when asked; processes show it without the barrier",
     ),
-    (
-        &["W1"],
-        Rule::ComparedToSpec,
-        "a held step beside a controller that leaves the nonce: else what is asked for tells more",
-    ),
+    (&["H9"], Rule::SteadyAnswers, "a stand-in whose cache was set back, in the middle of an answer"),
 ];
 
 /// What is to be closed and has no rule of its own yet.
-const OPEN: &[(&str, &str)] = &[
-    ("H16", "a world whose API refuses or prunes the view to its end"),
-    ("I5", "phased deployments do not exist yet"),
-];
+const OPEN: &[(&str, &str)] = &[("I5", "phased deployments do not exist yet")];
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()

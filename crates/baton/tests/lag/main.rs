@@ -109,12 +109,16 @@ async fn record(
     for change in 1..=changes {
         fleet.change(change);
         place.tell(&fleet).await;
-        // A change may come while the one before it is still on its way; the last one is seen to its end.
-        match change == changes || random.random_bool(if changes > MANY { 0.1 } else { 0.6 }) {
+        let (seen, begun) = if changes > MANY { (10, 50) } else { (60, 100) };
+        match random.random_range(0..100) {
             // Nobody knows what becomes of it without a rule.
             _ if !without.is_empty() => place.meanwhile(&mut random, Duration::from_secs(6)).await,
-            true => place.until_done(&mut random, &fleet).await,
-            false => place.until_begun(&mut random, &fleet).await,
+            // The last one is seen to its end.
+            _ if change == changes => place.until_done(&mut random, &fleet).await,
+            // A change may come while the one before it is still on its way, or has not been looked at.
+            chance if chance < seen => place.until_done(&mut random, &fleet).await,
+            chance if chance < begun => place.until_begun(&mut random, &fleet).await,
+            _ => place.meanwhile(&mut random, Duration::from_secs(3)).await,
         }
         println!("{scenario:?} {applications:?}: {change} changes, {} kills", place.kills());
     }
@@ -137,6 +141,7 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         slack: SLACK,
         moment: SLACK,
         ended: false,
+        blind: false,
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) type Going<'a> = dyn Fn(&str, bool) -> bool + Sync + 'a;
 #[derive(Debug, Default)]
 pub(crate) struct Teardown {
     order: Option<Order>,
+    /// Whether all are to go, and not those alone that have left the set.
+    whole: bool,
     progress: Progress,
     /// Uid and position of every Application that is to go.
     places: BTreeMap<Arc<str>, (Arc<str>, usize)>,
@@ -90,7 +92,7 @@ impl Reconciler {
         destinations: &Destinations,
     ) -> Result<Report, ApplyError> {
         let now = self.settings.clock.now_in_seconds();
-        teardown.begin(order, now);
+        teardown.begin(order, going.is_none(), now);
         if going.is_some() {
             // Who is to go may be others than before.
             teardown.left = None;
@@ -214,10 +216,11 @@ impl Reconciler {
 // === impl Teardown ===
 
 impl Teardown {
-    fn begin(&mut self, order: &Order, now: Timestamp) {
-        if self.order.as_ref() != Some(order) {
-            let began = self.began.or(Some(now));
-            *self = Teardown { order: Some(order.clone()), began, ..Teardown::default() };
+    fn begin(&mut self, order: &Order, whole: bool, now: Timestamp) {
+        // What was proved of those that leave says nothing of the others, once all are to go.
+        if self.order.as_ref() != Some(order) || self.whole != whole {
+            let (began, asked_at) = (self.began.or(Some(now)), self.asked_at.take());
+            *self = Teardown { order: Some(order.clone()), whole, began, asked_at, ..Teardown::default() };
         }
     }
 

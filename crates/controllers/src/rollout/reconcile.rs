@@ -176,9 +176,9 @@ impl Reconciler {
             Posted::Leaving => {
                 self.close(key);
                 self.let_go(key).await?;
-                self.clear_view(key).await?;
                 self.board.settled(key);
                 self.generation.add(key.clone());
+                self.clear_view(key).await?;
                 Ok(None)
             }
             Posted::Offer(offer) => {
@@ -263,12 +263,18 @@ impl Reconciler {
                 self.queue.add(key.clone());
                 return Ok(None);
             };
+            if !holds(Rule::ViewsBlockNothing)
+                && let Err(error) = self.show(key, desk, &offer).await
+            {
+                desk.view.unwritten();
+                return Err(PassError::View(error));
+            }
             match self.turn(key, desk, &offer).await? {
                 // What takes long is shown while it lasts.
-                Turn::More if desk.view.is_due() => drop(self.show(key, desk, &offer).await),
+                Turn::More if desk.view.is_due() => drop(self.shown(key, desk, &offer).await),
                 Turn::More => {}
                 Turn::Rest(wake) => {
-                    let shown = self.show(key, desk, &offer).await;
+                    let shown = self.shown(key, desk, &offer).await;
                     let now = self.settings.clock.now();
                     let wake = wake.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
                     // A moment more, so that what is due then is due.
@@ -561,36 +567,43 @@ impl Reconciler {
         self.heads.clear(key, guards).await.map_err(PassError::Head)
     }
 
-    /// Writes what people may see, if it is time. Tells when it will be.
-    async fn show(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Option<Duration> {
+    /// Writes what people may see, if it is time. Tells when it will be. That it cannot be written holds nothing up.
+    async fn shown(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Option<Duration> {
+        self.show(key, desk, offer).await.unwrap_or_else(|error| {
+            tracing::warn!(application_set = %key, %error, "the status does not show the rollout as it is");
+            Some(desk.view.refused())
+        })
+    }
+
+    async fn show(
+        &self,
+        key: &ObjectKey,
+        desk: &mut Desk,
+        offer: &Offer,
+    ) -> Result<Option<Duration>, ApiError> {
         if let Some(rest) = desk.view.rests() {
-            return Some(rest);
+            return Ok(Some(rest));
         }
         for _ in 0..VIEW_ATTEMPTS {
-            let set = self.set(key)?;
+            let Some(set) = self.set(key) else { return Ok(None) };
             if set.metadata.uid.as_deref() != Some(&*offer.wanted.set) {
-                return None;
+                return Ok(None);
             }
             let now = self.settings.clock.now_in_seconds();
             let shown = view::shown(&desk.machine, &set, offer.generation, now);
             let plan = desk.view.plan(&shown, &set, now);
-            let Some(patch) = plan.patch else { return plan.wait };
-            match self.write_view(key, &set, patch).await {
-                Ok(true) => {
-                    self.metrics.views.inc();
-                    if let Some(set) = self.set(key) {
-                        desk.view.written(&shown, &set);
-                    }
-                    return plan.wait;
-                }
-                Ok(false) => desk.view.unwritten(),
-                Err(error) => {
-                    tracing::warn!(application_set = %key, %error, "the status does not show the rollout as it is");
-                    return Some(Duration::from_secs(5));
-                }
+            let Some(patch) = plan.patch else { return Ok(plan.wait) };
+            if !self.write_view(key, &set, patch).await? {
+                desk.view.unwritten();
+                continue;
             }
+            self.metrics.views.inc();
+            if let Some(set) = self.set(key) {
+                desk.view.written(&shown, &set);
+            }
+            return Ok(plan.wait);
         }
-        Some(Duration::from_secs(1))
+        Ok(Some(Duration::from_secs(1)))
     }
 
     /// Tells in the status what keeps the rollout from going on.

@@ -30,6 +30,10 @@ use crate::cache::Whole;
 const PAUSE: Duration = Duration::from_secs(1);
 /// and for each Application, where that is more.
 const PAUSE_PER_APPLICATION: Duration = Duration::from_millis(1);
+/// How long nothing is tried again where a write was refused: twice as long each time,
+const REFUSED: Duration = Duration::from_secs(5);
+/// and at most.
+const LONGEST_REFUSED: Duration = Duration::from_secs(300);
 /// So many Applications are listed anew with every write.
 const FEW: usize = 100;
 /// Time per Application that a change of the list may wait for others.
@@ -58,6 +62,9 @@ pub(super) struct View {
     stale_since: Option<Instant>,
     /// The open step and state that the list was last written for.
     stage: Option<(i64, String)>,
+    /// How often in a row the API refused it, and until when nothing is tried again.
+    refusals: u32,
+    refused_until: Option<Instant>,
     /// The summary as it was last sent, and what the API kept of it: Argo CD's definitions keep nothing.
     sent: Option<(RolloutStatus, Option<RolloutStatus>)>,
 }
@@ -85,8 +92,16 @@ impl View {
         (self.written, self.stage) = (None, None);
     }
 
+    /// What was to be written was refused: tells how long nothing is tried again, longer each time.
+    pub(super) fn refused(&mut self) -> Duration {
+        let pause = (REFUSED * (1 << self.refusals.min(16))).min(LONGEST_REFUSED);
+        (self.refusals, self.refused_until) = (self.refusals + 1, Some(Instant::now() + pause));
+        pause
+    }
+
     /// What was to be written was, and the set is this now.
     pub(super) fn written(&mut self, shown: &Shown, set: &ApplicationSet) {
+        (self.refusals, self.refused_until) = (0, None);
         self.sent = Some((shown.rollout.clone(), kept(set)));
     }
 
@@ -107,7 +122,8 @@ impl View {
     /// How long nothing may be written yet, so that nothing need be made ready.
     pub(super) fn rests(&self) -> Option<Duration> {
         let pause = PAUSE.max(PAUSE_PER_APPLICATION * self.size);
-        let wait = (self.written? + pause).checked_duration_since(Instant::now())?;
+        let end = self.written.map(|at| at + pause).max(self.refused_until);
+        let wait = end?.checked_duration_since(Instant::now())?;
         (!wait.is_zero()).then_some(wait)
     }
 

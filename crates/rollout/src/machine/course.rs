@@ -3,6 +3,7 @@
 use baton_api::application_status::{HealthCode, SyncCode};
 
 use super::*;
+use crate::stamp::Stamp;
 
 impl Machine {
     /// Begins the next run.
@@ -219,5 +220,7 @@ fn is_left_unwell(live: &Live, set: &str) -> bool {
     let Some(last) = &live.last else { return false };
     let differs = live.sync != SyncCode::Synced && live.reported == last.revisions;
     let unwell = differs || live.health != HealthCode::Healthy || last.has_failed();
-    last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set) && unwell
+    // Nobody is done before a comparison was asked for after the operation.
+    let unasked = |stamp: &Stamp| intents::landed(live, set) == stamp.n;
+    last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && (unwell || unasked(stamp)))
 }

@@ -1,5 +1,7 @@
 //! What one Application's newest version means for the run: whether it is done, what it waits for, what to write next.
 
+use std::sync::Arc;
+
 use baton_api::application_status::{HealthCode, SyncCode};
 use baton_rules::{Rule, holds};
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +13,8 @@ use crate::pin::{Fingerprint, Pin};
 
 /// How long drift is given to turn out to be none before it is healed.
 const GRACE: SignedDuration = SignedDuration::from_secs(2);
+/// How long an Application controller is given to look by itself when an operation has ended.
+const PROMPT: SignedDuration = SignedDuration::from_millis(500);
 /// How long a mismatch or an unknown state is borne before the Application controller is asked again; twice as long each
 /// time.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
@@ -61,18 +65,44 @@ pub(super) struct Asked {
     last: Option<Option<Operation>>,
     /// When the last comparison told of began, by the Application controller's own clock.
     began: Option<i64>,
+    /// What it told of itself then.
+    told: Told,
+    /// Whether it has told the same ever since.
+    steady: bool,
+}
+
+/// What an Application tells of itself, as far as it decides whether it is done.
+type Told = (Fingerprint, bool, SyncCode, HealthCode, Vec<Arc<str>>, bool);
+
+fn told(live: &Live) -> Told {
+    (
+        live.spec,
+        live.compared,
+        live.sync.clone(),
+        live.health.clone(),
+        live.reported.clone(),
+        live.error.is_some(),
+    )
 }
 
 impl Asked {
     /// What is known where it is asked for, at the version that the request is bound to.
     pub(super) fn at(live: &Live, n: u64) -> Asked {
-        Asked { n, last: Some(live.last.clone()), began: live.reconciled }
+        let last = Some(live.last.clone());
+        Asked { n, last, began: live.reconciled, told: told(live), steady: true }
     }
 
     /// What is known where a request of another leader is seen, or its answer: what came after it cannot be told from
     /// what was before.
     pub(super) fn by_another(live: &Live, n: u64) -> Asked {
-        Asked { n, last: None, began: live.reconciled }
+        Asked { n, last: None, began: live.reconciled, told: told(live), steady: false }
+    }
+
+    /// Another version is seen. Tells whether it says something new.
+    pub(super) fn sees(&mut self, live: &Live) -> bool {
+        let news = self.steady && told(live) != self.told;
+        self.steady &= !news;
+        news
     }
 }
 
@@ -192,7 +222,7 @@ impl Case<'_> {
         }
         let mend = match reason {
             _ if live.is_busy() || !self.is_settled() => None,
-            Reason::OutOfSyncAfterSync => self.heal(),
+            Reason::OutOfSyncAfterSync => self.heal(done),
             _ => None,
         };
         Outcome::Regressed(reason, message, mend)
@@ -258,7 +288,7 @@ impl Case<'_> {
 
     /// Whether its specification is the wanted one. Where the set's policy allows no update, any is.
     fn has_spec(&self) -> bool {
-        let any = self.pin.spec == Fingerprint::default();
+        let any = self.pin.spec == Fingerprint::default() || !holds(Rule::ComparedToSpec);
         any || self.live.spec == self.pin.spec || self.adopted == Some(self.live.spec)
     }
 
@@ -323,10 +353,17 @@ impl Case<'_> {
             Some(last) if self.row.intent == Some(Intent::Start) && !self.is_newest(last) => {
                 return ready(Intent::Start, "its operation was lost");
             }
-            Some(last) if last.has_failed() => return self.failed(last),
+            Some(last) if self.ended_badly(last) => return self.failed(last),
             Some(_) if !holds(Rule::BegunOnce) => return ready(Intent::Start, "it was synced"),
-            Some(last) => return self.succeeded(last),
+            Some(_) => return self.succeeded(),
             None => {}
+        }
+        if own.is_some_and(|last| !last.has_failed() && self.ended_badly(last)) {
+            // Somebody asked to try it again: however it is found, the whole of it was not synced.
+            return match self.misfit() {
+                Some((reason @ Reason::InvalidApplication, message)) => wait(reason, message),
+                _ => self.out_of_sync(),
+            };
         }
         if self.overtaken {
             return self.out_of_sight();
@@ -336,9 +373,9 @@ impl Case<'_> {
             if !self.is_told() && holds(Rule::Barrier) {
                 return self.ask_first();
             }
-            return Outcome::Done(match (own, self.row.intent) {
-                (Some(last), _) if !last.has_failed() => Done::Synced,
-                (_, Some(Intent::Spec)) => Done::Override,
+            return Outcome::Done(match own {
+                Some(last) if !self.ended_badly(last) => Done::Synced,
+                _ if self.held && self.pin.accepts(&live.deployed) => Done::Override,
                 _ => Done::Unchanged,
             });
         };
@@ -376,25 +413,37 @@ impl Case<'_> {
         }
     }
 
+    /// Whether an operation of this run is no success: it failed, or somebody made it sync something else.
+    fn ended_badly(&self, last: &Operation) -> bool {
+        let whole = last.full && self.pin.accepts(&last.revisions);
+        last.has_failed() || (!last.is_running() && !whole && holds(Rule::WholeSyncs))
+    }
+
     fn failed(&self, last: &Operation) -> Outcome {
-        let message = format!("its sync failed: {}", last.message);
+        let message = match last.has_failed() {
+            true => format!("its sync failed: {}", last.message),
+            false => "its operation was changed, and synced something else than it was told to".to_owned(),
+        };
         Outcome::Wait(Wait { reason: Reason::SyncFailed, message, failed: true, wake: None })
     }
 
     /// Its operation in this run ended well.
-    fn succeeded(&self, last: &Operation) -> Outcome {
+    fn succeeded(&self) -> Outcome {
         let live = self.live;
-        if (!last.full || !self.pin.accepts(&last.revisions)) && holds(Rule::WholeSyncs) {
-            return wait(Reason::RevisionMismatch, "its operation synced something else than it was told to");
-        }
-        // Whatever it says may have been found before the operation ended.
-        if !self.is_told() && holds(Rule::ComparedAfter) {
+        let misfit = self.misfit();
+        // Whatever it says may have been found before the operation ended, or in part.
+        let believed = if misfit.is_none() { self.is_told() } else { self.is_asked() };
+        if !believed && holds(Rule::ComparedAfter) {
+            let why = "the state after its sync has not been told yet";
+            // Application controllers look by themselves when an operation ends: what is asked for then is what tells.
+            let soon = self.since.saturating_add(PROMPT).unwrap_or(self.now);
             return match holds(Rule::AskedForComparison) {
-                true => ready(Intent::Refresh, "the state after its sync has not been told yet"),
-                false => wait(Reason::WaitingForRefresh, "the state after its sync has not been told yet"),
+                true if misfit.is_none() || self.now >= soon => ready(Intent::Refresh, why),
+                true => wait_until(Reason::WaitingForRefresh, why, soon),
+                false => wait(Reason::WaitingForRefresh, why),
             };
         }
-        let Some((reason, message)) = self.misfit() else { return Outcome::Done(Done::Synced) };
+        let Some((reason, message)) = misfit else { return Outcome::Done(Done::Synced) };
         match reason {
             Reason::OutOfSyncAfterSync if live.prune_only => {
                 wait(Reason::PruneOnly, "only resources to prune keep it from being Synced")
@@ -406,11 +455,17 @@ impl Case<'_> {
         }
     }
 
-    /// Whether what it says was found by a comparison that this run asked for after its last operation had ended.
+    /// Whether all that it says was found by a comparison that this run asked for after its last operation had ended.
     ///
     /// Nothing less will do. Application controllers write what differs from what they read a while ago, and in parts:
-    /// neither when a comparison is said to have begun, nor that what is said has changed, tells what it is about.
+    /// neither when a comparison is said to have begun, nor that what is said has changed, tells what it is about. But
+    /// what they read was no older than the request: where it said the same ever since, an answer that differs shows.
     fn is_told(&self) -> bool {
+        self.is_asked() && (self.asked.is_some_and(|asked| asked.steady) || !holds(Rule::SteadyAnswers))
+    }
+
+    /// Whether a comparison was asked for after its last operation had ended.
+    fn is_asked(&self) -> bool {
         let before = |last: &Operation| match last.stamp.as_ref().filter(|stamp| *stamp.set == *self.set) {
             Some(stamp) if stamp.n < self.row.n => true,
             // One of somebody else may have come since: what was seen when it was asked for tells.
@@ -434,7 +489,7 @@ impl Case<'_> {
     /// Whether, by the clock of who made it, the comparison told of began after an operation had ended.
     fn is_later_by_clock(&self, last: &Operation) -> bool {
         let times = self.live.reconciled.zip(last.finished);
-        self.is_told() || times.is_some_and(|(began, ended)| began > ended)
+        self.is_asked() || times.is_some_and(|(began, ended)| began > ended)
     }
 
     /// Asks for a comparison, and again where it did not help.
@@ -525,7 +580,7 @@ impl Case<'_> {
         let own = self.live.last.as_ref().filter(|last| self.is_own(last));
         intended
             || self.live.is_busy()
-            || own.is_some_and(|last| !last.has_failed() || self.row.intent.is_some())
+            || own.is_some_and(|last| !self.ended_badly(last) || self.row.intent.is_some())
     }
 
     /// Whether it is the operation of the last intended write.
@@ -534,9 +589,11 @@ impl Case<'_> {
     }
 
     /// Brings drift back to the pin it was done at.
-    fn heal(&self) -> Option<Ready> {
+    fn heal(&self, done: Done) -> Option<Ready> {
         let live = self.live;
-        let at_pin = self.pin.accepts(&live.deployed);
+        // What was found to be at its pin without a sync is brought there, if nobody has synced it since.
+        let unchanged = done == Done::Unchanged && self.is_asked();
+        let at_pin = self.pin.accepts(&live.deployed) || unchanged;
         if !(self.self_heal
             && holds(Rule::DriftIsHealed)
             && at_pin

@@ -12,10 +12,13 @@ impl Machine {
         let (control, run) = (&wanted.control, &self.head.run);
         let aborts = control.abort.is_some() && control.abort != run.granted.abort;
         let retries = control.retry.is_some() && control.retry != run.granted.retry;
-        if (!aborts && !retries) || run.seq == 0 {
+        // Another leader may not have seen it: what the head says holds them both.
+        let pauses = control.paused && !run.paused;
+        if (!aborts && !retries && !pauses) || run.seq == 0 {
             return None;
         }
         let mut run = run.clone();
+        run.paused |= pauses;
         let mut rows = Vec::new();
         if aborts {
             run.granted.abort.clone_from(&control.abort);
@@ -91,7 +94,8 @@ impl Machine {
                 continue;
             }
             let as_before = what == Intent::Heal && row.done.is_none();
-            let differs = pin.spec != Fingerprint::default() && live.spec != pin.spec;
+            let differs =
+                pin.spec != Fingerprint::default() && live.spec != pin.spec && app.adopted != Some(live.spec);
             // Somebody has edited what was to be brought back: an operation would bring in the edit.
             let edited = match as_before {
                 true => !live.is_as_stamped(),
@@ -185,7 +189,11 @@ impl Machine {
                             Hold::Claim => firm - own >= limit,
                             Hold::None => used >= limit || active >= limit,
                         };
-                        if left == 0 || full {
+                        // Where this one must wait, another that is under way already may go on.
+                        if full {
+                            continue;
+                        }
+                        if left == 0 {
                             break;
                         }
                         let added =
@@ -197,8 +205,13 @@ impl Machine {
                 }
             } else {
                 for name in &count.writing {
-                    self.add_intent(name, false, change, &mut left, now, |intent| {
-                        intent == Intent::Terminate
+                    let begun =
+                        self.apps.get(name).and_then(|app| self.head.row(app.id)).is_some_and(|row| row.slot);
+                    // Who was begun before the step closed again comes to its end.
+                    self.add_intent(name, false, change, &mut left, now, |intent| match intent {
+                        Intent::Terminate => true,
+                        Intent::Refresh | Intent::HardRefresh => begun,
+                        _ => false,
                     });
                 }
             }

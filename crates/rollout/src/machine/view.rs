@@ -169,7 +169,7 @@ impl Machine {
     fn state(&self) -> RolloutState {
         let (run, wanted) = (&self.head.run, self.wanted.as_ref());
         let failed = self.tally.steps.iter().any(|count| count.failed > 0);
-        if wanted.is_some_and(|wanted| wanted.control.paused) || run.paused {
+        if run.paused || (run.seq == 0 && wanted.is_some_and(|wanted| wanted.control.paused)) {
             RolloutState::Paused
         } else if run.seq == 0 {
             RolloutState::Idle

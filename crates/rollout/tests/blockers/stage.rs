@@ -7,7 +7,7 @@ use std::sync::Arc;
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 use baton_rollout::blocker::{Blocker, Reason};
 use baton_rollout::control;
-use baton_rollout::head::Intent;
+use baton_rollout::head::{Change, Intent, Run};
 use baton_rollout::live::{Live, Operation};
 use baton_rollout::machine::{Control, Machine, Member, Wanted, Write};
 use baton_rollout::pin::{Fingerprint, Resolution, SourceKey};
@@ -290,6 +290,12 @@ impl Stage {
         for _ in 0..TURNS {
             self.wanted.control = control::read(Some(&self.annotations));
             self.machine.wants(self.wanted.clone(), self.now);
+            let run = &self.machine.head().run;
+            if run.paused && !self.wanted.control.paused {
+                // The set was read anew, and asks for no pause.
+                let run = Run { paused: false, ..run.clone() };
+                self.machine.stored(&Change { run: Some(run), ..Change::default() });
+            }
             let decision = self.machine.decide(self.now);
             for key in &decision.resolve {
                 self.machine.resolved(key, self.resolution(), self.now);

@@ -111,7 +111,7 @@ fn of_turns() -> Vec<Case> {
         case(
             Reason::Soaking,
             "step 1",
-            "step 1 must stay healthy until 2023-11-14T23:13:25Z",
+            "step 1 must stay healthy until 2023-11-14T23:13:26Z",
             || Stage::new(json!([{"waitDuration": "1h"}, {}]), &FLEET),
             &[("the wait of the step to pass", |stage| stage.pass(3600))],
         ),
@@ -205,6 +205,13 @@ fn of_syncs() -> Vec<Case> {
                 stage.commit();
                 stage
             },
+            &[("a new commit", new_commit), ("template", new_template), ("`baton appset retry`", retry)],
+        ),
+        case(
+            Reason::SyncFailed,
+            "a",
+            "its operation was changed, and synced something else than it was told to",
+            || in_mood(Mood::Reports(|live| live.last.iter_mut().for_each(|last| last.full = false))),
             &[("a new commit", new_commit), ("template", new_template), ("`baton appset retry`", retry)],
         ),
         case(

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use baton_rollout::head::Head;
+use baton_rollout::head::{Change, Head, Run};
 use baton_rollout::live::Live;
 use baton_rollout::machine::{Decision, Machine, Write};
 use baton_rollout::pin::{Fingerprint, Resolution};
 
-use crate::world::{World, key, print, rev, time};
+use crate::world::{LATEST, World, key, print, rev, time};
 
 enum News {
     Seen(Box<Live>),
@@ -35,7 +35,7 @@ impl Controller {
         };
         let mut machine = Machine::new(head);
         machine.wants(world.wanted(), time(world.now));
-        let lag = world.dice.below(3000);
+        let lag = world.dice.below(LATEST);
         let known = world.things.iter().map(|(name, thing)| (name.clone(), thing.live.version)).collect();
         world.things.values().for_each(|thing| machine.saw(thing.live.clone()));
         let uids = world.things.iter().map(|(name, thing)| (name.clone(), thing.live.uid.clone())).collect();
@@ -103,7 +103,16 @@ impl Controller {
             return;
         }
         self.machine.wants(world.wanted(), now);
-        let decision = self.machine.decide(now);
+        let run = &self.machine.head().run;
+        let decision = match run.paused && !world.wanted().control.paused {
+            // The set was read anew, and asks for no pause.
+            true => {
+                let run = Run { paused: false, ..run.clone() };
+                let change = Change { run: Some(run), ..Change::default() };
+                Decision { change: Some(change), ..Decision::default() }
+            }
+            false => self.machine.decide(now),
+        };
         let asks_for_nothing = Decision { wake: decision.wake, ..Decision::default() };
         if decision == asks_for_nothing && self.machine.head().run.finished.is_none() {
             let blockers = self.machine.blockers(now);

@@ -20,10 +20,15 @@ use crate::fresh::created;
 
 const SET: &str = "set-uid";
 
+/// How late news may be.
+pub(crate) const LATEST: u64 = 3000;
+
 /// One Application in the API, with what its cluster really has.
 #[derive(Clone)]
 pub(crate) struct Thing {
     pub(crate) live: Live,
+    /// When it was made.
+    pub(crate) born: u64,
     pub(crate) step: Option<usize>,
     /// What the specification is, beside its fingerprint.
     pub(crate) spec: u64,
@@ -158,6 +163,7 @@ impl World {
         let compares_at = self.now + self.dice.below(5000);
         let thing = Thing {
             live,
+            born: self.now,
             step: Some(step),
             spec: self.template,
             compared_spec: 0,
@@ -374,7 +380,9 @@ impl World {
         let place = self.places.get(&write.name).copied();
         let step = place.unwrap_or(self.things[&write.name].step).expect("a step");
         for (name, place) in self.places.iter().filter(|(name, _)| self.run.contains_key(*name)) {
-            let gone = !self.things.contains_key(name);
+            // Of one that was made just now nobody has heard yet.
+            let known = |thing: &Thing| thing.born == 0 || thing.born + LATEST < self.now;
+            let gone = !self.things.get(name).is_some_and(known);
             let earlier = place.is_some_and(|other| other < step);
             assert!(
                 !earlier || gone || self.arrived.contains(name),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::done::has_failed;
 use super::history::History;
 use super::sources::revisions;
-use super::starts::Start;
+use super::starts::{Start, stamp_of};
 use super::wanted::{APPS, Sets, Wanted};
 use super::{Case, Violation, is_null, text};
 
@@ -78,11 +78,14 @@ fn is_busy(history: &History<'_>, name: &str, place: usize) -> bool {
     history.state("control", APPS, name, place).is_some_and(|version| super::is_busy(&version.entry.object))
 }
 
-/// Whether an operation that ended otherwise was followed by a comparison that found nothing left to do.
+/// Whether an operation that ended otherwise, or one of somebody else, was followed by a comparison that found nothing
+/// left to do.
 fn was_found_well(app: &Value) -> bool {
     let ended = text(app, "/status/operationState/finishedAt");
+    let is_other = stamp_of(&app["status"]["operationState"]["operation"]).is_none();
+    let phase = text(app, "/status/operationState/phase");
     is_null(app, "/operation")
-        && matches!(text(app, "/status/operationState/phase"), "Failed" | "Error")
+        && (matches!(phase, "Failed" | "Error") || (phase == "Succeeded" && is_other))
         && !ended.is_empty()
         && text(app, "/status/reconciledAt") >= ended
         && text(app, "/status/sync/status") == "Synced"

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::history::{History, Version};
 use super::sources::{Accepted, accepts, revisions, short, sources};
+use super::starts::stamp_of;
 use super::wanted::APPS;
 use super::{Case, Shown, is_null, text};
 
@@ -33,13 +34,15 @@ pub(super) fn was_done(
     })
 }
 
-/// Whether an Application failed between a time and a place.
+/// Whether an Application failed between a time and a place. What a rollout began and somebody cut down counts too.
 pub(super) fn has_failed(history: &History<'_>, name: &str, from: Timestamp, before: usize) -> bool {
     let states = history.states(("control", APPS, name), from, before);
     states.iter().any(|version| {
         let app = &version.entry.object;
+        let operation = &app["status"]["operationState"]["operation"];
         matches!(text(app, "/status/operationState/phase"), "Failed" | "Error")
             || text(app, "/status/health/status") == "Degraded"
+            || (stamp_of(operation).is_some() && !is_null(operation, "/sync/resources"))
     })
 }
 
@@ -66,9 +69,12 @@ pub(super) fn why_not(app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Opt
     checks.into_iter().find(|(good, _)| !good).map(|(_, why)| why)
 }
 
-/// A specification without automatic sync and without what says nothing.
+/// A specification without automatic sync, without what says nothing, and without what a webhook adds.
 pub(super) fn comparable(spec: &Value) -> Value {
     let mut spec = spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("info");
+    }
     if let Some(policy) = spec["syncPolicy"].as_object_mut() {
         policy.remove("automated");
         policy.retain(|_, value| !is_empty(value));

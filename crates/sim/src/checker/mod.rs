@@ -104,6 +104,8 @@ pub struct Case<'h> {
     pub moment: SignedDuration,
     /// Whether nothing was written for a while in the end, so that what is not done now never will be.
     pub ended: bool,
+    /// Whether the API refuses what is shown of a rollout: what it waits for is then told nowhere.
+    pub blind: bool,
 }
 
 /// Something that must not happen.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::done::{comparable, has_failed, was_done};
 use super::history::History;
 use super::sources::{Accepted, Source, revisions, sources};
-use super::starts::{Stamp, Start};
+use super::starts::{Stamp, Start, stamp_of};
 use super::wanted::{APPS, Sets, Wanted};
 use super::{Case, Change, Violation, is_busy, is_null, text};
 
@@ -149,7 +149,8 @@ fn judge<'h>(
             if wanted.skips(history, name, start.place) {
                 continue;
             }
-            if let Err(why) = was_done(case, history, what, (from, start.place)) {
+            let whole = was_whole(history, (name, stamp), (began, start.place));
+            if let Err(why) = was_done(case, history, what, (from, start.place)).and(whole) {
                 if failures > 0 && has_failed(history, name, began, start.place) {
                     failures -= 1;
                     continue;
@@ -162,6 +163,25 @@ fn judge<'h>(
         }
     }
     found
+}
+
+/// Whether the syncs of a run, if there were any, were not all of a selection of resources: those run no hooks.
+fn was_whole(
+    history: &History<'_>,
+    (name, stamp): (&str, Stamp<'_>),
+    (began, before): (Timestamp, usize),
+) -> Result<(), String> {
+    let states = history.states(("control", APPS, name), began, before);
+    let of_run = states.iter().filter_map(|version| {
+        let operation = version.entry.object.pointer("/status/operationState/operation")?;
+        let own = Stamp::read(stamp_of(operation)?)?;
+        (own.set == stamp.set && own.run == stamp.run).then_some(operation)
+    });
+    let mut selected = of_run.map(|operation| !is_null(operation, "/sync/resources")).peekable();
+    match selected.peek().is_some() && selected.all(|selected| selected) {
+        true => Err("it was synced in part".to_owned()),
+        false => Ok(()),
+    }
 }
 
 fn is_of(wanted: &Wanted<'_>, start: &Start<'_>) -> bool {

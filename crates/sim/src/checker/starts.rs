@@ -43,7 +43,11 @@ pub fn starts(entries: &[Entry]) -> Vec<Start<'_>> {
         }
         let previous = before.insert(&entry.name, &entry.object).map(|object| &object["operation"]);
         let operation = &entry.object["operation"];
-        if entry.change == Change::Deleted || operation.is_null() || previous == Some(operation) {
+        // One that somebody edits is begun no second time.
+        let is_edit = previous.is_some_and(|previous| {
+            stamp_of(previous).is_some_and(|stamp| Some(stamp) == stamp_of(operation))
+        });
+        if entry.change == Change::Deleted || operation.is_null() || previous == Some(operation) || is_edit {
             continue;
         }
         if is_ours(&entry.object) && !operation["sync"].is_null() {
@@ -64,10 +68,14 @@ fn is_ours(app: &Value) -> bool {
         .filter(|entry| !is_null(entry, "/fieldsV1/f:operation/f:sync"))
         .map(|entry| text(entry, "/manager"))
         .collect();
-    let info = app.pointer("/operation/info").and_then(Value::as_array);
     let by_person = app["operation"]["initiatedBy"]["automated"] != true;
-    (owners == [MANAGER] && !by_person)
-        || info.into_iter().flatten().any(|item| text(item, "/name") == "baton.dev/pin")
+    (owners == [MANAGER] && !by_person) || stamp_of(&app["operation"]).is_some()
+}
+
+/// The stamp that an operation carries.
+pub(super) fn stamp_of(operation: &Value) -> Option<&str> {
+    let info = operation["info"].as_array().into_iter().flatten();
+    info.filter(|item| text(item, "/name") == "baton.dev/pin").map(|item| text(item, "/value")).next()
 }
 
 impl<'h> Stamp<'h> {

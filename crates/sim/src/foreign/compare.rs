@@ -341,6 +341,7 @@ fn health(pair: &Pair) -> &'static str {
     let exceeded =
         conditions.into_iter().flatten().any(|condition| condition["reason"] == "ProgressDeadlineExceeded");
     match () {
+        () if live["metadata"]["annotations"]["example.com/unfathomable"] == "true" => "Unknown",
         () if live["spec"]["paused"] == true => "Suspended",
         () if number("/status/observedGeneration") < number("/metadata/generation") => "Progressing",
         () if exceeded => "Degraded",

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::Service;
 
@@ -38,6 +38,9 @@ use crate::sequencer::Sequencer;
 const LATENCY: u64 = 12;
 /// When a write without an answer takes effect, in milliseconds: after its controller gave it up.
 const AFTERWARDS: (u64, u64) = (31_000, 45_000);
+
+/// In how many of a hundred writes that are about something else a webhook changes the specification.
+const MEDDLING: u64 = 10;
 
 /// By how many versions an old list is too old.
 const AGE: u64 = 40;
@@ -58,6 +61,8 @@ pub(crate) struct Air {
     struck: Mutex<Vec<(Duration, Fault)>>,
     /// By what it did to whom.
     patterns: Mutex<BTreeMap<(Pattern, String), u64>>,
+    /// How many specifications a webhook rewrote.
+    rewrites: AtomicU64,
 }
 
 /// A wire of one life to one cluster.
@@ -83,6 +88,7 @@ impl Air {
             away: Mutex::default(),
             struck: Mutex::default(),
             patterns: Mutex::default(),
+            rewrites: AtomicU64::default(),
         })
     }
 
@@ -153,6 +159,11 @@ impl Wire {
         if query.contains("watch=true") || query.contains("watch=1") {
             return self.watch(head, body, dice).await;
         }
+        if self.air.weather.blind && is_view(&head) {
+            self.count(Fault::ViewRefused);
+            return refusal(StatusCode::FORBIDDEN, "Forbidden");
+        }
+        let body = self.rewritten(&head, body, &mut dice);
         let is_read = head.method == Method::GET;
         if is_read || self.air.is_calm() {
             let failed = self.strike(&mut dice, &head.method);
@@ -239,6 +250,25 @@ impl Wire {
         head
     }
 
+    /// What a webhook makes of a write to an Application: it sees the whole object, whatever is written to it.
+    fn rewritten(&self, head: &Parts, body: Bytes, dice: &mut Dice) -> Bytes {
+        let path = head.uri.path();
+        let is_meant = path.contains("/applications") && !path.ends_with("/status");
+        let is_meant = is_meant && matches!(head.method, Method::PATCH | Method::POST);
+        if !self.air.weather.rewrites || self.air.is_calm() || !is_meant {
+            return body;
+        }
+        let Ok(mut object) = serde_json::from_slice::<Value>(&body) else { return body };
+        if object.is_object() && object["spec"].is_null() && dice.chance(MEDDLING) {
+            object["spec"] = json!({});
+        }
+        let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return body };
+        let number = self.air.rewrites.fetch_add(1, Ordering::Relaxed);
+        spec.insert("info".to_owned(), json!([{"name": "webhook", "value": number.to_string()}]));
+        self.count(Fault::Rewritten);
+        Bytes::from(object.to_string())
+    }
+
     async fn send(&self, head: Parts, body: Bytes) -> Response<Answer> {
         self.cluster.handle(Request::from_parts(head, Full::new(body))).await
     }
@@ -298,8 +328,18 @@ impl Wire {
 
 /// Whether it writes to an Application what the head of a rollout was changed for before.
 fn is_recorded(head: &Parts) -> bool {
-    let is_rollout = head.uri.query().is_some_and(|query| query.contains("fieldManager=baton-rollout"));
-    is_rollout && head.uri.path().contains("/applications/")
+    is_of_rollout(head) && head.uri.path().contains("/applications/")
+}
+
+/// Whether it writes what is shown of a rollout.
+fn is_view(head: &Parts) -> bool {
+    is_of_rollout(head)
+        && head.uri.path().contains("/applicationsets/")
+        && head.uri.path().ends_with("/status")
+}
+
+fn is_of_rollout(head: &Parts) -> bool {
+    head.uri.query().is_some_and(|query| query.contains("fieldManager=baton-rollout"))
 }
 
 /// Whether a watch goes on from where another ended.

@@ -52,11 +52,15 @@ pub(crate) enum Fault {
     HeadWiped,
     /// Somebody writes nonsense into the head of the rollout.
     HeadGarbled,
+    /// What is shown of the rollout is refused, to the end.
+    ViewRefused,
+    /// A webhook writes something of its own, each time something else, into specifications of Applications.
+    Rewritten,
 }
 
 impl Fault {
     /// Every one.
-    pub(crate) const ALL: [Fault; 22] = [
+    pub(crate) const ALL: [Fault; 24] = [
         Fault::CrashBefore,
         Fault::CrashAfter,
         Fault::Late,
@@ -79,6 +83,8 @@ impl Fault {
         Fault::HeadDeleted,
         Fault::HeadWiped,
         Fault::HeadGarbled,
+        Fault::ViewRefused,
+        Fault::Rewritten,
     ];
 
     /// As it is named on a command line: `crash-before`.
@@ -139,6 +145,8 @@ impl Fault {
             Fault::HeadDeleted => "head of the rollout deleted",
             Fault::HeadWiped => "head of the rollout emptied",
             Fault::HeadGarbled => "head of the rollout garbled",
+            Fault::ViewRefused => "status of the rollout refused",
+            Fault::Rewritten => "specification rewritten on its way in",
         }
     }
 }
@@ -187,6 +195,10 @@ pub(crate) struct Weather {
     pub(crate) too_old: u64,
     /// Of a hundred lists that fill a cache, how many are old.
     pub(crate) stale: u64,
+    /// Whether the rollout may show nothing.
+    pub(crate) blind: bool,
+    /// Whether a webhook rewrites specifications.
+    pub(crate) rewrites: bool,
 }
 
 impl Weather {
@@ -228,7 +240,8 @@ impl Weather {
             false if others(dice, 20) => 30,
             false => 0,
         };
-        Weather { lag, rates, cut, too_old, stale }
+        let (blind, rewrites) = (featured == Fault::ViewRefused, featured == Fault::Rewritten);
+        Weather { lag, rates, cut, too_old, stale, blind, rewrites }
     }
 
     /// Weather with these faults and no others.
@@ -245,6 +258,8 @@ impl Weather {
             cut: cuts.then_some(Duration::from_secs(30)),
             too_old: if has(Fault::TooOld) { 50 } else { 0 },
             stale: if has(Fault::StaleList) { 50 } else { 0 },
+            blind: has(Fault::ViewRefused),
+            rewrites: has(Fault::Rewritten),
         }
     }
 

@@ -237,6 +237,7 @@ impl Story {
             slack: SignedDuration::from_secs(45),
             moment: SignedDuration::from_secs(2),
             ended: self.ended,
+            blind: false,
         };
         let told =
             |violation: crate::checker::Violation| format!("{}: {}", violation.invariant, violation.text);
