@@ -412,7 +412,9 @@ impl<'w> People<'w> {
         }
         let failed =
             ["SyncFailed", "OutOfSyncAfterSync", "TooManyFailures", "SpecRewritten"].into_iter().any(says);
-        if round < 2 && failed {
+        // Who sees nothing tries.
+        let blind = self.world.air.weather.blind;
+        if round < 2 && (failed || blind) {
             self.act(&Action::Retry { app: None }).await;
             return;
         }
