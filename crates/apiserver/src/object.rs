@@ -1,6 +1,8 @@
 //! Reading and writing the parts of an object that every kind has.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use baton_schema::{Additional, Schema};
 use baton_store::{Body, Record};
@@ -88,7 +90,55 @@ pub(crate) fn meta_number(object: &Value, field: &str) -> Option<i64> {
 
 /// The stored object as a value, with its resourceVersion.
 pub(crate) fn read(record: &Record) -> Value {
+    let known = RECENT.with_borrow(|recent| recent.find(record.body()));
+    known.map_or_else(|| parse(record), |known| Value::clone(&known))
+}
+
+/// The same, to be looked at and not changed: the server's own controllers look at each object several times, one after
+/// the other.
+pub(crate) fn view(record: &Record) -> Arc<Value> {
+    let known = RECENT.with_borrow(|recent| recent.find(record.body()));
+    known.unwrap_or_else(|| {
+        let object = Arc::new(parse(record));
+        RECENT.with_borrow_mut(|recent| recent.keep(record, &object));
+        object
+    })
+}
+
+/// Keeps an object as it was just stored: who is told of it next need not read it.
+pub(crate) fn remember(record: &Record, mut object: Value) {
+    set_meta(&mut object, "resourceVersion", record.revision.to_string());
+    RECENT.with_borrow_mut(|recent| recent.keep(record, &Arc::new(object)));
+}
+
+fn parse(record: &Record) -> Value {
     serde_json::from_slice(&record.json()).expect("the store holds only JSON that this server wrote")
+}
+
+thread_local! {
+    static RECENT: RefCell<Recent> = const { RefCell::new(Recent(VecDeque::new())) };
+}
+
+/// How many objects are kept as values.
+const KEPT: usize = 32;
+/// Larger objects are not.
+const KEPT_SIZE: usize = 32 << 10;
+
+/// The objects that were looked at last.
+struct Recent(VecDeque<(Body, Arc<Value>)>);
+
+impl Recent {
+    fn find(&self, body: &Body) -> Option<Arc<Value>> {
+        let found = self.0.iter().find(|(known, _)| known.is(body));
+        found.map(|(_, object)| object.clone())
+    }
+
+    fn keep(&mut self, record: &Record, object: &Arc<Value>) {
+        if record.size() <= KEPT_SIZE {
+            self.0.truncate(KEPT - 1);
+            self.0.push_front((record.body().clone(), object.clone()));
+        }
+    }
 }
 
 /// The labels of an object in JSON, without building the rest of it.
@@ -215,7 +265,32 @@ fn is_empty_collection(schema: &Schema, value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use baton_store::{Action, Expect, Key, Options, Store, Write};
     use serde_json::json;
+
+    #[tokio::test]
+    async fn what_is_remembered_is_what_would_be_read() {
+        let store = Store::memory(Options::default());
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1", "b": null, "c": [1, 2.5, {"d": true}]},
+            "metadata": {"name": "one", "uid": "u", "resourceVersion": "7"},
+        });
+        for kept in [true, false] {
+            let write = Write {
+                key: Key::new("configmaps", "", "one"),
+                expect: if kept { Expect::Absent } else { Expect::Revision(1) },
+                action: Action::Put(to_body(&object)),
+            };
+            let record = store.commit(write).await.expect("a write");
+            if kept {
+                remember(&record, object.clone());
+            }
+            let (seen, read) = (view(&record), read(&record));
+            assert_eq!((&*seen, &read), (&parse(&record), &parse(&record)));
+            assert_eq!(read["metadata"]["resourceVersion"], record.revision.to_string());
+            assert!(Arc::ptr_eq(&seen, &view(&record)), "looked at twice, read once");
+        }
+    }
 
     #[test]
     fn equality_ignores_the_revision_only() {

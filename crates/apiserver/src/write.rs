@@ -209,11 +209,16 @@ impl Core {
             if options.dry_run {
                 return Ok(Written::Dry(next));
             }
-            let body = object::to_body(&to_storage(resource, &next));
-            let action = if is_released(resource, &next) { Action::Delete(body) } else { Action::Put(body) };
+            let released = is_released(resource, &next);
+            let stored = stored(resource, next);
+            let body = object::to_body(&stored);
+            let action = if released { Action::Delete(body) } else { Action::Put(body) };
             let write = Write { key, expect: Expect::Revision(record.revision), action };
             match self.commit(resource, write).await {
-                Ok(record) => return Ok(Written::Stored(record)),
+                Ok(record) => {
+                    object::remember(&record, stored);
+                    return Ok(Written::Stored(record));
+                }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(storage(error)),
             }
@@ -363,6 +368,13 @@ fn writer<'a>(
 }
 
 /// The object in the version it is stored in.
+fn stored(resource: &Resource, object: Value) -> Value {
+    match to_storage(resource, &object) {
+        Cow::Owned(stored) => stored,
+        Cow::Borrowed(_) => object,
+    }
+}
+
 fn to_storage<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.is("events.k8s.io", "events") {
         return Cow::Owned(baton_kinds::event_to_core(object));

@@ -52,6 +52,11 @@ impl Body {
         whole.then_some(body)
     }
 
+    /// Whether both are one body in memory, and not only alike.
+    pub fn is(&self, other: &Body) -> bool {
+        Arc::ptr_eq(&self.stored, &other.stored)
+    }
+
     /// The bytes held: the JSON, or its compressed form if that is shorter than `raw_len`.
     pub(crate) fn stored(&self) -> &[u8] {
         &self.stored

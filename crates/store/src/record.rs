@@ -53,6 +53,11 @@ impl Record {
         self.body.write_json(self.revision, out);
     }
 
+    /// The body, which no other write of the store shares.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
     /// Bytes of the object's JSON, without the `resourceVersion`.
     pub fn size(&self) -> usize {
         self.body.raw_len()

@@ -85,7 +85,7 @@ impl Collector {
                 if self.dependents.is_empty() && !self.owners.contains_key(&event.record.key) {
                     return;
                 }
-                self.gone(&object::read(&event.record), &event.record.key).await;
+                self.gone(&object::view(&event.record), &event.record.key).await;
             }
             _ => {
                 let known = self.owners.contains_key(&event.record.key);
@@ -97,7 +97,7 @@ impl Collector {
     }
 
     async fn put(&mut self, record: &Record) {
-        let object = object::read(record);
+        let object = object::view(record);
         let uids: Vec<String> = references(&object).map(|owner| text(owner, "uid").to_owned()).collect();
         let before = self.index(&record.key, uids.clone());
         if !uids.is_empty() && before != uids {
@@ -153,7 +153,7 @@ impl Collector {
     async fn check(&mut self, key: &Key) {
         let Some(record) = self.core.store.get(key) else { return };
         let Some(resource) = self.core.catalog().by_storage(&key.resource) else { return };
-        let item = object::read(&record);
+        let item = object::view(&record);
         if object::is_terminating(&item) && !object::has_finalizer(&item, FOREGROUND) {
             return;
         }
@@ -223,7 +223,7 @@ impl Collector {
         if let Some(known) = self.standings.get(key).filter(|known| known.revision == record.revision) {
             return Some(known.clone());
         }
-        let object = object::read(&record);
+        let object = object::view(&record);
         let standing = Standing {
             revision: record.revision,
             uid: object::uid(&object).to_owned(),
@@ -279,7 +279,7 @@ impl Collector {
     /// Lets an owner go that none of its dependents holds back any more.
     async fn finish_foreground(&self, key: &Key, uid: &str) {
         let blocks = |dependent: &Key| {
-            let item = self.core.store.get(dependent).map(|record| object::read(&record)).unwrap_or_default();
+            let item = self.core.store.get(dependent).map(|record| object::view(&record)).unwrap_or_default();
             references(&item).any(|owner| text(owner, "uid") == uid && owner["blockOwnerDeletion"] == true)
         };
         if !self.dependents.get(uid).into_iter().flatten().any(blocks) {
@@ -291,7 +291,7 @@ impl Collector {
     fn is_in_a_cycle(&self, item: &Value) -> bool {
         let dependents = self.dependents.get(object::uid(item)).into_iter().flatten();
         dependents.filter_map(|dependent| self.core.store.get(dependent)).any(|record| {
-            let dependent = object::read(&record);
+            let dependent = object::view(&record);
             object::is_terminating(&dependent) && object::has_finalizer(&dependent, FOREGROUND)
         })
     }

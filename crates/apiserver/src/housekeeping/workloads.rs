@@ -104,7 +104,7 @@ impl Simulator {
         if kind == Kind::ConfigMap && &*record.key.name != "kube-root-ca.crt" {
             return;
         }
-        let found = object::read(record);
+        let found = object::view(record);
         self.index(id(kind, &record.key), &found, gone);
         for affected in affected_by(&found) {
             match affected {
@@ -119,7 +119,7 @@ impl Simulator {
                 Affected::UnscheduledPods => {
                     let pods = self.all(Kind::Pod, None);
                     let unscheduled = pods.iter().filter(|record| {
-                        object::read(record)["spec"]["nodeName"].as_str().is_none_or(str::is_empty)
+                        object::view(record)["spec"]["nodeName"].as_str().is_none_or(str::is_empty)
                     });
                     self.queue.extend(unscheduled.map(|record| id(Kind::Pod, &record.key)));
                 }
@@ -178,8 +178,9 @@ impl Simulator {
     /// Decides about one object and carries the decision out.
     async fn settle(&mut self, id: &Id) {
         let Some(found) = self.get(id) else { return };
-        let members: Vec<Value> = relatives(&found).iter().flat_map(|lookup| self.find(lookup)).collect();
-        let family = Family { members: members.iter().collect() };
+        let members: Vec<Arc<Value>> =
+            relatives(&found).iter().flat_map(|lookup| self.find(lookup)).collect();
+        let family = Family { members: members.iter().map(|member| &**member).collect() };
         let decision = decide(&found, &family, &self.settings, self.core.clock.now());
         if let Some(at) = decision.wake_at {
             self.wake.entry(at).or_default().insert(id.clone());
@@ -191,18 +192,18 @@ impl Simulator {
         }
     }
 
-    fn get(&self, id: &Id) -> Option<Value> {
-        self.core.store.get(&key(id)?).map(|record| object::read(&record))
+    fn get(&self, id: &Id) -> Option<Arc<Value>> {
+        self.core.store.get(&key(id)?).map(|record| object::view(&record))
     }
 
-    fn find(&self, lookup: &Lookup) -> Vec<Value> {
+    fn find(&self, lookup: &Lookup) -> Vec<Arc<Value>> {
         match lookup {
             Lookup::Named { kind, namespace, name } => {
                 self.get(&(*kind, namespace.clone(), name.clone())).into_iter().collect()
             }
             Lookup::All { kind, namespace } => {
                 let within = (!namespace.is_empty()).then_some(namespace.as_str());
-                self.all(*kind, within).iter().map(|record| object::read(record)).collect()
+                self.all(*kind, within).iter().map(|record| object::view(record)).collect()
             }
             Lookup::Controlled { kind, namespace, uid } => {
                 let of = |uid: &str| self.children.get(uid).into_iter().flatten();
