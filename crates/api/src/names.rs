@@ -153,6 +153,14 @@ pub mod baton {
     /// On an ApplicationSet: tries again what failed, as `<nonce>` or `<nonce>/<Application>,…`; a text that was not
     /// there before asks anew.
     pub const RETRY: &str = "baton.dev/retry";
+    /// On an ApplicationSet with phases: ends the wait of a phase, or goes on after one that failed; a text that was not
+    /// there before asks anew.
+    pub const ADVANCE: &str = "baton.dev/advance";
+    /// On an ApplicationSet with phases: puts back what the present phase changed; a text that was not there before asks
+    /// anew.
+    pub const ROLLBACK: &str = "baton.dev/rollback";
+    /// On an ApplicationSet with phases: puts back what the whole run changed; a text that was not there before asks anew.
+    pub const ROLLBACK_ALL: &str = "baton.dev/rollback-all";
     /// On an ApplicationSet: Applications that count as done at a pin, as `<Application>=<pin hash>,…`.
     pub const SKIP: &str = "baton.dev/skip";
     /// On an ApplicationSet: `Finish` ends a run before a newer one begins, `Restart` does not.
@@ -164,6 +172,10 @@ pub mod baton {
     pub const WITNESS_SUFFIX: &str = ".baton-witness";
     /// On an Application: label that names its set.
     pub const SET_LABEL: &str = "baton.dev/application-set";
+    /// On what is kept beside a set for its phases: label that names the set.
+    pub const PHASES_LABEL: &str = "baton.dev/phases";
+    /// On a good state of an Application: label that names the Application.
+    pub const APPLICATION_LABEL: &str = "baton.dev/application";
     /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.
     pub const APPROVAL: &str = "baton.dev/approval";
     /// On a hook: the operation that created it.

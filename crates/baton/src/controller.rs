@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::hooks::HookArguments;
 use crate::machinery::Controllers;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
@@ -71,6 +72,8 @@ pub(crate) struct Arguments {
     /// default is 50%, and off where only the ApplicationSet controller runs.
     #[arg(long, value_name = "SHARE", value_parser = |text: &str| text.parse::<Fuse>())]
     deletion_fuse: Option<Fuse>,
+    #[command(flatten)]
+    hooks: HookArguments,
     #[command(flatten)]
     flags: Flags,
 }
@@ -288,6 +291,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let alone = !arguments.controllers.contains(&ControllerName::Application);
     let usual = if alone { Fuse::Off } else { USUAL_FUSE };
     settings.deletion_fuse = arguments.deletion_fuse.unwrap_or(usual);
+    settings.hooks = arguments.hooks.settings()?;
     let scratch = match &arguments.cache_dir {
         Some(_) => None,
         None => Some(

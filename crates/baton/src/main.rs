@@ -10,6 +10,7 @@ mod crypto;
 mod dev;
 mod failure;
 mod health;
+mod hooks;
 mod http;
 mod lock;
 mod machinery;
@@ -76,6 +77,10 @@ fn filter(text: &str) -> Result<String, String> {
 }
 
 fn main() -> ExitCode {
+    // A command of a hook is started by this program, begun anew: before anything else is looked at.
+    if let Some(code) = baton_hooks::sandbox::enter_if_asked() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

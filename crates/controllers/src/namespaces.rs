@@ -37,6 +37,11 @@ impl AllowedNamespaces {
         Ok(AllowedNamespaces { own: own.to_owned(), patterns: patterns.collect::<Result<_, _>>()? })
     }
 
+    /// The controller's own namespace and no other.
+    pub(crate) fn only_own(own: &str) -> AllowedNamespaces {
+        AllowedNamespaces { own: own.to_owned(), patterns: Vec::new() }
+    }
+
     /// Whether an ApplicationSet may live there.
     pub fn contains(&self, namespace: &str) -> bool {
         let matches = |pattern: &Pattern| match pattern {

@@ -69,10 +69,23 @@ pub struct Settings {
     pub leader_election: bool,
     /// How many of a set's Applications generators may drop at once without approval. Baton's own; Argo CD has none.
     pub deletion_fuse: Fuse,
+    /// What hooks and checks of phased deployments may do. Baton's own; Argo CD has none.
+    pub hooks: HookSettings,
     /// Where dates come from.
     pub clock: Clock,
     /// Decides the jitter of retries.
     pub seed: u64,
+}
+
+/// What an operator decides about the hooks and checks of phased deployments. Where nothing is said there are no commands,
+/// no calls to addresses that lead inward, none without TLS, and none for sets outside Argo CD's namespace.
+#[derive(Debug, Clone, Default)]
+pub struct HookSettings {
+    /// What calls and commands may do.
+    pub calls: baton_hooks::Settings,
+    /// Other namespaces whose sets may make HTTP calls: globs, and regular expressions between slashes. Commands are for
+    /// sets in Argo CD's namespace only.
+    pub namespaces: Vec<String>,
 }
 
 /// What may be done to Applications.
@@ -172,6 +185,7 @@ impl Settings {
             webhook_parallelism: 50,
             leader_election: false,
             deletion_fuse: Fuse::Off,
+            hooks: HookSettings::default(),
             clock: Clock::System,
             seed: 0,
         }
@@ -278,6 +292,14 @@ impl Settings {
             return Err(SettingsError::UnlimitedScmProviders);
         }
         Ok(allowed)
+    }
+
+    /// The namespaces whose sets may make HTTP calls.
+    ///
+    /// # Errors
+    /// A pattern that cannot be read.
+    pub fn hook_namespaces(&self) -> Result<AllowedNamespaces, PatternError> {
+        AllowedNamespaces::new(&self.namespace, &self.hooks.namespaces)
     }
 }
 

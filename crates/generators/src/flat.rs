@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 600;
 
 /// Every leaf under its dotted path, printed as Go's `%v` prints it. Empty maps and lists have no leaf; a list known
 /// to hold texts is one.
-pub(crate) fn flatten(params: &Map) -> BTreeMap<String, String> {
+pub fn flatten(params: &Map) -> BTreeMap<String, String> {
     let mut leaves = BTreeMap::new();
     for (key, value) in params.snapshot() {
         descend(&mut leaves, key.to_string(), &value, 0);

@@ -43,6 +43,7 @@ mod values;
 mod world;
 
 pub use error::GeneratorError;
+pub use flat::flatten;
 pub use generate::{Generated, Generators, Group};
 pub use kind::kinds;
 pub use reads::Reads;

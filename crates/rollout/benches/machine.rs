@@ -53,6 +53,7 @@ fn rollout(apps: usize, steps: usize, limit: &serde_json::Value) {
         sources: vec![key.clone()],
         self_heal: false,
         fault: None,
+        back: None,
     };
     let wanted = Wanted {
         set: "3f6c0a0e-8a7e-4b0e-9d43-4f0f6b8f3a11".into(),

@@ -13,7 +13,7 @@ use crate::pin::Fingerprint;
 use crate::steps::clipped;
 
 /// Names that Baton gives a meaning to, on whichever object.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 15] = [
     names::PIN,
     names::ROLLOUT,
     names::HEAL,
@@ -22,6 +22,9 @@ const KNOWN: [&str; 12] = [
     names::PAUSED,
     names::ABORT,
     names::RETRY,
+    names::ADVANCE,
+    names::ROLLBACK,
+    names::ROLLBACK_ALL,
     names::SKIP,
     names::SUPERSEDE,
     names::APPROVAL,

@@ -71,6 +71,9 @@ pub struct Run {
     /// Requests of people that were granted, so that each is granted once.
     #[serde(default)]
     pub granted: Granted,
+    /// Which gates of phases it follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<crate::machine::Mark>,
 }
 
 /// How a step came to be open, and to be done.

@@ -11,6 +11,7 @@ mod consensus;
 mod course;
 mod evaluate;
 mod exchange;
+mod gates;
 mod intents;
 mod judging;
 mod succession;
@@ -30,7 +31,8 @@ use crate::pin::{Fingerprint, Pin, Resolution, SourceKey};
 use evaluate::{Asked, Outcome, Ready, Wait};
 use tally::{Hold, Share, Tally};
 
-pub use exchange::{Control, Decision, Member, Progress, Status, Wanted, Write};
+pub use exchange::{Back, Control, Decision, Member, Progress, Status, Wanted, Write};
+pub use gates::{Gate, Gates, Mark, PhaseKey, PhaseWait};
 
 /// Most intents that one change of the head may hold.
 const BATCH: usize = 200;
@@ -72,6 +74,8 @@ pub struct Machine {
     /// How many revisions are not known.
     unknown: usize,
     tally: Tally,
+    /// Who may be changed, where phases have a say, and what of it is noted in the head.
+    gates: Option<(Gates, Mark)>,
     /// Applications to be judged again.
     dirty: BTreeSet<Arc<str>>,
     /// When to judge which Application again.
@@ -381,7 +385,7 @@ impl Machine {
                 self.dirty.insert(name.clone());
             }
         }
-        if run && change.anew {
+        if run && (change.anew || self.gates.is_some()) {
             self.dirty.extend(self.apps.keys().cloned());
         }
     }
@@ -428,6 +432,12 @@ impl Machine {
         let paused = wanted.control.paused || self.head.run.paused;
         self.paused_since = paused.then(|| self.paused_since.unwrap_or(now));
         if let Some(change) = self.granted(wanted) {
+            return Decision { change: Some(change), ..Decision::default() };
+        }
+        if self.is_behind_gates() {
+            return Decision::default();
+        }
+        if let Some(change) = self.note_gates() {
             return Decision { change: Some(change), ..Decision::default() };
         }
         let superseded = self.is_superseded(wanted);
@@ -617,6 +627,13 @@ impl Machine {
         pin_of(member, known)
     }
 
+    /// What the set wants of an Application in this run, also of one that goes back to something else; none where that
+    /// is not known.
+    pub fn wanted_pin(&self, name: &str) -> Option<Pin> {
+        let member = self.apps.get(name)?.member.as_ref()?;
+        self.pin(&Member { back: None, ..member.clone() })
+    }
+
     fn to_resolve(&self, now: Timestamp) -> Vec<SourceKey> {
         let due = self.polls.iter().take_while(|(at, _)| at.is_none_or(|at| now >= at));
         due.map(|(_, key)| key.clone()).collect()
@@ -634,7 +651,11 @@ impl Machine {
 /// What an Application is to be, its revisions looked up.
 fn pin_of(member: &Member, revision: impl Fn(&SourceKey) -> Option<Resolution>) -> Option<Pin> {
     let sources = member.sources.iter().map(revision).collect::<Option<Vec<_>>>()?;
-    Some(Pin::new(member.spec.unwrap_or_default(), sources))
+    let pin = Pin::new(member.spec.unwrap_or_default(), sources);
+    Some(match &member.back {
+        Some(back) => pin.instead(back.spec, &back.revisions),
+        None => pin,
+    })
 }
 
 fn outcome(reason: Reason, message: impl Into<String>) -> Outcome {

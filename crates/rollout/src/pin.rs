@@ -131,6 +131,14 @@ impl Pin {
         Pin { spec, sources, hash }
     }
 
+    /// A pin that stands for another: an Application is to be this as long as the other is what is wanted of it.
+    pub fn instead(&self, spec: Fingerprint, revisions: &[Arc<str>]) -> Pin {
+        let sources = revisions.iter().cloned().map(Resolution::exact).collect();
+        let own = Pin::new(spec, sources);
+        let hash = Fingerprint::of([self.hash.to_string(), own.hash.to_string()]);
+        Pin { hash, ..own }
+    }
+
     /// Whether these reported revisions, one per source, are all of this pin.
     pub fn accepts(&self, reported: &[Arc<str>]) -> bool {
         reported.len() == self.sources.len()

@@ -73,6 +73,8 @@ pub enum Rule {
     DeletionOrder,
     /// What is guarded goes when it is approved.
     Approval,
+    /// Whom its phase holds is not changed.
+    PhasesAreGated,
     /// What is waited for is told.
     Blockers,
     /// What is shown is written when it has changed.
@@ -83,7 +85,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Rule; 36] = [
+    pub const ALL: [Rule; 37] = [
         Rule::StepsAreReached,
         Rule::Limit,
         Rule::HeldSteps,
@@ -117,6 +119,7 @@ impl Rule {
         Rule::Guard,
         Rule::DeletionOrder,
         Rule::Approval,
+        Rule::PhasesAreGated,
         Rule::Blockers,
         Rule::QuietViews,
         Rule::ViewsBlockNothing,

@@ -38,6 +38,8 @@ pub(crate) struct Fleet {
     /// Whether Applications follow several repositories and branches.
     pub(crate) spread: bool,
     pub(crate) steps: Vec<Step>,
+    /// Whether there is a phase per tier, with calls before and after it, in the place of steps.
+    pub(crate) phased: Option<usize>,
     pub(crate) deletion: Deletion,
     /// The set of somebody else, in the place of one that is made of all this.
     pub(crate) given: Option<Value>,
@@ -163,7 +165,12 @@ impl Fleet {
             listed.map(|(name, element)| element.object(name)).collect()
         };
         if !self.spread {
-            return vec![json!({"list": {"elements": list(&|_| true)}})];
+            let mut only = json!({"list": {"elements": list(&|_| true)}});
+            if let Some(tiers) = self.phased {
+                let phases: Vec<Value> = (0..tiers).map(phase).collect();
+                only["deploymentStrategy"] = json!({"type": "phaseDeployment", "phases": phases});
+            }
+            return vec![only];
         }
         let own = self.source("{{repo}}", "{{branch}}");
         let beside = json!({
@@ -226,6 +233,9 @@ impl Fleet {
             object
         };
         let steps: Vec<Value> = self.steps.iter().map(step).collect();
+        if self.phased.is_some() {
+            return Value::Null;
+        }
         let mut strategy = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
         match &self.deletion {
             Deletion::AllAtOnce => {}
@@ -238,6 +248,20 @@ impl Fleet {
         }
         strategy
     }
+}
+
+/// The phase of a tier.
+fn phase(tier: usize) -> Value {
+    let hook = |name: &str| {
+        json!({
+            "name": format!("{name}-{tier}"), "type": "http", "timeout": "30s",
+            "http": {"url": "https://hooks.example.com/"}, "retry": {"interval": "5s", "deadline": "1h"},
+        })
+    };
+    json!({
+        "name": format!("t{tier}"), "targets": [match_tier(tier)],
+        "preHooks": [hook("before")], "postHooks": [hook("after")],
+    })
 }
 
 fn match_tier(tier: usize) -> Value {

@@ -34,6 +34,7 @@ fn fleet(tiers: &[usize]) -> Fleet {
         steps: (0..=last)
             .map(|tier| Step { tier, max_update: Some(json!(1)), wait: None, failures: None })
             .collect(),
+        phased: None,
         deletion: Deletion::AllAtOnce,
         given: None,
     }
@@ -63,6 +64,7 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         actions: actions.into_iter().map(|(wait, action)| (Duration::from_millis(wait), action)).collect(),
         weather: Weather::default(),
         dooms: BTreeMap::new(),
+        behind: Duration::ZERO,
         skew: BTreeMap::new(),
         second: None,
         foreign: None,

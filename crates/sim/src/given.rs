@@ -216,6 +216,7 @@ impl Given {
             actions: self.actions(&mut Dice::new(seed, "actions"), plan),
             weather: Weather::of(&plan.faults.0),
             dooms,
+            behind: Duration::from_secs(if plan.faults.has(Fault::GitBehind) { 20 } else { 0 }),
             skew: scenario::skew(&mut Dice::new(seed, "skew"), plan.faults.has(Fault::Skew)),
             second,
             foreign: None,
@@ -246,6 +247,7 @@ impl Given {
             skips: BTreeMap::new(),
             spread: false,
             steps: Vec::new(),
+            phased: None,
             deletion: Deletion::AllAtOnce,
             given: Some(self.object.clone()),
         }

@@ -14,6 +14,7 @@ mod found;
 pub mod given;
 mod journal;
 mod people;
+mod receiver;
 mod repository;
 pub mod run;
 mod scenario;

@@ -179,8 +179,7 @@ impl<'w> People<'w> {
 
     async fn push(&mut self, branch: usize, noticed: &[String]) -> bool {
         self.pushed[branch] += 1;
-        let pushed = self.world.repositories.push(branch, self.pushed[branch]);
-        pushed.expect("a repository that can be written");
+        self.world.push(branch, self.pushed[branch]);
         self.pushes.push((self.world.control.now(), branch, self.pushed[branch]));
         for app in noticed {
             let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});

@@ -81,9 +81,31 @@ impl Repositories {
         self.directory.path().join(url.rsplit('/').next().unwrap_or_default())
     }
 
-    /// Where controllers may keep what they fetched.
-    pub(crate) fn cache(&self) -> PathBuf {
-        self.directory.path().join("cache")
+    /// Where the mirror of the repository of a URL is: the same objects, and branches that are moved on their own.
+    pub(crate) fn mirror(&self, url: &str) -> PathBuf {
+        self.path(url).with_extension("mirror")
+    }
+
+    /// Makes mirrors of all repositories as they are.
+    pub(crate) fn mirrored(&self) -> std::io::Result<()> {
+        for branch in &self.branches {
+            let (root, mirror) = (self.path(&branch.url), self.mirror(&branch.url));
+            if !mirror.exists() {
+                std::fs::create_dir_all(mirror.join("refs/heads"))?;
+                std::os::unix::fs::symlink(root.join("objects"), mirror.join("objects"))?;
+                for file in ["HEAD", "config"] {
+                    std::fs::copy(root.join(file), mirror.join(file))?;
+                }
+            }
+            let reference = Path::new("refs/heads").join(&*branch.name);
+            std::fs::copy(root.join(&reference), mirror.join(reference))?;
+        }
+        Ok(())
+    }
+
+    /// Where a controller may keep what it fetched.
+    pub(crate) fn cache(&self, of: &str) -> PathBuf {
+        self.directory.path().join("cache").join(of)
     }
 
     /// Ids of all commits of a branch, pushed or not.
@@ -92,18 +114,27 @@ impl Repositories {
     }
 
     /// The commit that a branch points to.
-    pub(crate) fn tip(&self, url: &str, branch: &str) -> std::io::Result<String> {
-        let text = std::fs::read_to_string(self.path(url).join("refs/heads").join(branch))?;
+    pub(crate) fn tip(root: &Path, branch: &str) -> std::io::Result<String> {
+        let text = std::fs::read_to_string(root.join("refs/heads").join(branch))?;
         Ok(text.trim().to_owned())
     }
 
     /// Moves a branch to a commit.
     pub(crate) fn push(&self, branch: usize, commit: usize) -> std::io::Result<()> {
-        let Branch { url, name } = &self.branches[branch];
-        let mut root = self.path(url);
+        let mut root = self.path(&self.branches[branch].url);
         if !root.exists() {
             root = away(&root);
         }
+        self.point(&root, branch, commit)
+    }
+
+    /// Moves a branch of the mirrors to a commit.
+    pub(crate) fn push_on(&self, branch: usize, commit: usize) -> std::io::Result<()> {
+        self.point(&self.mirror(&self.branches[branch].url), branch, commit)
+    }
+
+    fn point(&self, root: &Path, branch: usize, commit: usize) -> std::io::Result<()> {
+        let name = &self.branches[branch].name;
         let reference = root.join("refs/heads").join(&**name);
         let next = reference.with_extension("lock");
         std::fs::write(&next, format!("{}\n", self.commits[branch][commit]))?;

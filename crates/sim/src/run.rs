@@ -222,7 +222,7 @@ fn slack(scenario: &Scenario) -> SignedDuration {
     let lag = SignedDuration::try_from(weather.lag * 2).unwrap_or(SignedDuration::ZERO);
     // What a stand-in tells was found a while before.
     let toil = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.late + temper.slow * 4);
-    let toil = SignedDuration::try_from(toil).unwrap_or(SignedDuration::ZERO);
+    let toil = SignedDuration::try_from(toil + scenario.behind).unwrap_or(SignedDuration::ZERO);
     if scenario.is_smooth() {
         return PROMPT + lag + toil;
     }
@@ -252,7 +252,8 @@ async fn to_rest(world: &World, people: &mut People<'_>, scenario: &Scenario) ->
     for round in 0..20 {
         // A stand-in may go by what it remembers of git for so much longer, and looks again of itself later still.
         let remembers = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.memory + LOOKS);
-        if !rest(world, REST + remembers + scenario.waits, PATIENCE + scenario.before).await {
+        let patience = PATIENCE + scenario.before + scenario.waits * 2;
+        if !rest(world, REST + remembers + scenario.waits, patience).await {
             return false;
         }
         let revision = world.control.store().revision();
@@ -305,8 +306,10 @@ fn counts(
     counts.extend(faults.chain(actions));
     for ((pattern, who), number) in world.air.patterns() {
         counts.insert(tally::pattern(pattern, &who), number);
-        if scenario.is_guarded() {
-            *counts.entry(tally::pattern(pattern, tally::APPROVALS)).or_default() += number;
+        let beside =
+            [(scenario.is_guarded(), tally::APPROVALS), (scenario.fleet.phased.is_some(), tally::PHASES)];
+        for (_, whose) in beside.into_iter().filter(|(is_so, _)| *is_so) {
+            *counts.entry(tally::pattern(pattern, whose)).or_default() += number;
         }
     }
     counts

@@ -22,6 +22,28 @@ pub(crate) const AFTER: Duration = Duration::from_secs(30);
 /// In how many worlds of a hundred, where nobody must approve anything, the Application controller is a stand-in.
 const FOREIGN: u64 = 55;
 
+/// How many seconds an Application of a phase may take, and a little more.
+const PROGRESS_DEADLINE: u64 = 660;
+
+/// In how many worlds of a hundred there are phases in the place of steps, where what people do makes sense then.
+const PHASED: u64 = 35;
+const PHASED_ACTIONS: [&str; 14] = [
+    "Push",
+    "Variant",
+    "Option",
+    "Relabel",
+    "Join",
+    "Leave",
+    "Pause",
+    "Resume",
+    "Flap",
+    "Drift",
+    "Storm",
+    "EditSpec",
+    "EditLabel",
+    "Operate",
+];
+
 /// A world's fate.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
@@ -37,6 +59,8 @@ pub(crate) struct Scenario {
     pub(crate) weather: Weather,
     /// Blows to either controller, one life after the other, each with how long its successor is away or beside it.
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
+    /// How far behind the git is that the Application controller reads.
+    pub(crate) behind: Duration,
     /// How wrong the clock of either controller is, in seconds.
     pub(crate) skew: BTreeMap<Process, i64>,
     /// How the Application controller behaves, where it is a stand-in for somebody else's.
@@ -75,6 +99,12 @@ impl Scenario {
         }
         // Shifted a little more each time round, so that each fault meets each action.
         let featured = Fault::ALL[(count(seed) + count(seed) / ACTIONS.len()) % Fault::ALL.len()];
+        let mut phases = Dice::new(seed, "phases");
+        // What is shown of steps may be refused, and they go on; `status.phases` is what phases go by.
+        let sighted = featured != Fault::ViewRefused;
+        if phases.chance(PHASED) && PHASED_ACTIONS.contains(&action) && !fleet.spread && sighted {
+            (fleet.phased, fleet.deletion) = (Some(tiers), Deletion::AllAtOnce);
+        }
         // Nobody could be told what is left to prune.
         fleet.automated |= featured == Fault::ViewRefused;
         // Where little goes wrong at once, the judge knows best what a controller could have known.
@@ -102,6 +132,11 @@ impl Scenario {
         let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
         let wrong = featured == Fault::Skew || (dice.chance(10) && !alone);
         let skew = skew(&mut Dice::new(seed, "skew"), wrong);
+        let mut late = Dice::new(seed, "behind");
+        let behind = match featured == Fault::GitBehind || (late.chance(6) && !alone) {
+            true => Duration::from_secs(*late.pick(&[4, 12, 30])),
+            false => Duration::ZERO,
+        };
         // People hold a rollout where nothing moves.
         let holds = ["Pause", "Abort"].contains(&action);
         let dooms = [Process::Sets, Process::Applications]
@@ -112,6 +147,8 @@ impl Scenario {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
         });
+        // An Application that does not get well fails its phase in the end.
+        let waits = Duration::from_secs(if fleet.phased.is_some() { PROGRESS_DEADLINE } else { 0 });
         let mut dice = Dice::new(seed, "foreign");
         // Where people approve, and how that is waited for, is a matter of our own.
         let foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
@@ -125,11 +162,12 @@ impl Scenario {
             actions,
             weather,
             dooms,
+            behind,
             skew,
             second,
             before: BEFORE,
             after: AFTER,
-            waits: Duration::ZERO,
+            waits,
         }
     }
 }
@@ -237,6 +275,7 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize, action: &str) ->
         skips: BTreeMap::new(),
         spread,
         steps: steps(dice, tiers),
+        phased: None,
         deletion: deletion(dice, tiers),
         given: None,
     }

@@ -60,11 +60,9 @@ const BLOCKERS: [&str; 31] = [
     "Arming",
 ];
 
-/// What no world can come to yet.
-const PENDING: [&str; 1] = ["blocker: PhaseGate"];
-
 /// Who patterns are counted for beside the two controllers.
 pub(crate) const APPROVALS: &str = "Approvals";
+pub(crate) const PHASES: &str = "Phases";
 
 /// The name a pattern is counted by.
 pub(crate) fn pattern(pattern: Pattern, who: &str) -> String {
@@ -76,10 +74,9 @@ pub fn demanded() -> Vec<String> {
     let faults = Fault::ALL.iter().map(|fault| format!("fault: {}", fault.words()));
     let patterns = Pattern::ALL
         .into_iter()
-        .flat_map(|each| ["Sets", "Applications", APPROVALS].map(|who| pattern(each, who)));
+        .flat_map(|each| ["Sets", "Applications", APPROVALS, PHASES].map(|who| pattern(each, who)));
     let actions = ACTIONS.iter().map(|action| format!("action: {action}"));
-    let happens = happens().filter(|what| !PENDING.contains(&what.as_str()));
-    faults.chain(patterns).chain(actions).chain(happens).collect()
+    faults.chain(patterns).chain(actions).chain(happens()).collect()
 }
 
 /// What may happen to a run, and what it may wait for.
@@ -93,8 +90,7 @@ fn happens() -> impl Iterator<Item = String> {
 
 /// Everything that is counted, whether or not it happened: with it a report tells also what did not.
 pub fn known() -> Vec<String> {
-    let pending = PENDING.iter().map(|what| (*what).to_owned());
-    demanded().into_iter().chain(pending).collect()
+    demanded()
 }
 
 /// What the history of a set tells to have happened, and how often.

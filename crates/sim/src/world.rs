@@ -1,6 +1,7 @@
 //! A control plane, member clusters, a repository and both controllers, in virtual time.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::foreign::{self, Memory, Temper};
 use crate::journal::Journal;
+use crate::receiver::Receiver;
 use crate::repository::{Files, Repositories};
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
@@ -34,9 +36,9 @@ pub(crate) const CONTROL: &str = "control";
 /// Kinds the Application controller looks at: fewer watches, faster worlds.
 const INCLUSIONS: &str = r#"
 - apiGroups: [""]
-  kinds: [ConfigMap, Pod, Namespace]
+  kinds: [ConfigMap, Namespace]
 - apiGroups: [apps]
-  kinds: [Deployment, ReplicaSet]
+  kinds: [Deployment]
 "#;
 
 /// A world that runs.
@@ -46,6 +48,7 @@ pub(crate) struct World {
     pub(crate) repositories: Arc<Repositories>,
     pub(crate) journal: Journal,
     pub(crate) air: Arc<Air>,
+    behind: Duration,
     /// Controllers that ended by themselves, which none may.
     pub(crate) ended: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
@@ -58,6 +61,7 @@ struct Parts {
     control: Cluster,
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
+    behind: Duration,
     air: Arc<Air>,
     begun: Instant,
     /// How the stand-in behaves, where the Application controller is one.
@@ -89,7 +93,10 @@ impl World {
         let branches: Vec<_> = scenario.commits.iter().map(branch).collect();
         let repositories =
             Repositories::new(&scenario.branches, &branches).expect("a temporary directory, and git in PATH");
-        let repositories = Arc::new(repositories);
+        let (repositories, behind) = (Arc::new(repositories), scenario.behind);
+        if behind > Duration::ZERO {
+            repositories.mirrored().expect("a directory that can be written");
+        }
         let memory = match scenario.foreign {
             Some(_) => remembered(&repositories, branches),
             None => Memory::new(),
@@ -115,6 +122,7 @@ impl World {
             control: control.clone(),
             members: members.clone(),
             repositories: repositories.clone(),
+            behind: scenario.behind,
             air: air.clone(),
             begun: Instant::now(),
             ended: Arc::clone(&ended),
@@ -126,7 +134,23 @@ impl World {
         if let Some((begin, length)) = scenario.second {
             tasks.spawn(beside(begin, length, parts.clone()));
         }
-        World { control, members, repositories, journal, air, ended, _tasks: tasks }
+        World { control, members, repositories, journal, air, behind, ended, _tasks: tasks }
+    }
+
+    /// Moves a branch to a commit; mirrors follow.
+    ///
+    /// # Panics
+    /// If a repository cannot be written.
+    pub(crate) fn push(&self, branch: usize, commit: usize) {
+        self.repositories.push(branch, commit).expect("a repository that can be written");
+        if self.behind > Duration::ZERO {
+            self.air.count(Fault::GitBehind);
+            let (repositories, behind) = (self.repositories.clone(), self.behind);
+            tokio::spawn(async move {
+                tokio::time::sleep(behind).await;
+                repositories.push_on(branch, commit).expect("a mirror that can be written");
+            });
+        }
     }
 
     /// The objects of a kind in a cluster, by name.
@@ -246,8 +270,9 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
     let Some(hosts) = HOSTS.clone() else { return "no hosts".to_owned() };
     let generating =
         baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
-    let generators = Generators::new(parts.sources(), hosts, generating);
-    match Controller::new(client, settings, generators) {
+    let generators = Generators::new(parts.sources(Process::Sets), hosts, generating);
+    let caller = Arc::new(Receiver::new(parts.seed, settings.clock.clone(), parts.air.clone()));
+    match Controller::calling(client, settings, generators, caller) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
         Err(error) => error.to_string(),
     }
@@ -260,7 +285,8 @@ async fn run_applications(parts: Parts, life: Arc<Life>) -> String {
         seed: parts.seed,
         ..ApplicationSettings::new(NAMESPACE)
     };
-    let manifests = Manifests::new(parts.sources(), baton_manifests::Settings::default());
+    let manifests =
+        Manifests::new(parts.sources(Process::Applications), baton_manifests::Settings::default());
     let wire =
         |(name, cluster): (&String, &Cluster)| (server(name), Wire::new(cluster, name, &life, &parts.air));
     let connect = Arc::new(InProcess(parts.members.iter().map(wire).collect()));
@@ -282,7 +308,7 @@ async fn run_foreign(temper: Temper, parts: Parts, life: Arc<Life>) -> String {
         namespace: NAMESPACE.to_owned(),
         members: members.collect(),
         target: TARGET_NAMESPACE.to_owned(),
-        git: Arc::new(Remembered { repositories: parts.repositories.clone(), memory: parts.memory.clone() }),
+        git: Arc::new(Remembered(parts.clone())),
         now: Arc::new(move || clock.now()),
     })
     .await;
@@ -300,23 +326,19 @@ fn remembered(repositories: &Repositories, branches: Vec<Vec<Files>>) -> Memory 
 }
 
 /// Git for a stand-in: branches are read where they are, files are known.
-struct Remembered {
-    repositories: Arc<Repositories>,
-    memory: Arc<Memory>,
-}
+struct Remembered(Parts);
 
 impl foreign::Git for Remembered {
     fn resolve(&self, url: &str, target: &str) -> Result<String, String> {
-        self.repositories
-            .tip(url, target)
+        Repositories::tip(&self.0.repository(Process::Applications, url), target)
             .map_err(|_| format!("unable to resolve '{target}' to a commit SHA"))
     }
 
     fn file(&self, url: &str, commit: &str, path: &str) -> Result<String, String> {
-        if !self.repositories.path(url).exists() {
+        if !self.0.repository(Process::Applications, url).exists() {
             return Err("repository not found".to_owned());
         }
-        let text = self.memory.get(commit).and_then(|files| files.get(path));
+        let text = self.0.memory.get(commit).and_then(|files| files.get(path));
         text.cloned().ok_or_else(|| format!("{path}: app path does not exist"))
     }
 }
@@ -331,15 +353,20 @@ impl Parts {
         Clock::Virtual { epoch: epoch() + SignedDuration::from_secs(wrong), start: self.begun }
     }
 
-    fn sources(&self) -> baton_source::Repositories {
-        let repositories = &self.repositories;
-        let local = repositories
-            .branches()
-            .iter()
-            .map(|branch| (branch.url.to_string(), repositories.path(&branch.url)));
+    /// Where a controller reads the repository of a URL.
+    fn repository(&self, process: Process, url: &str) -> PathBuf {
+        match process == Process::Applications && self.behind > Duration::ZERO {
+            true => self.repositories.mirror(url),
+            false => self.repositories.path(url),
+        }
+    }
+
+    fn sources(&self, process: Process) -> baton_source::Repositories {
+        let branches = self.repositories.branches().iter();
+        let local = branches.map(|branch| (branch.url.to_string(), self.repository(process, &branch.url)));
         baton_source::Repositories::new(baton_source::Settings {
             local: local.collect(),
-            cache_dir: self.repositories.cache(),
+            cache_dir: self.repositories.cache(&format!("{process:?}")),
             ..baton_source::Settings::default()
         })
     }

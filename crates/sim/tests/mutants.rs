@@ -20,53 +20,43 @@ const SEEDS: u64 = 1000;
 /// What a rule closes, the rule, the invariant that breaks without it, and a seed in which it does.
 const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["I1"], Rule::StepsAreReached, "I1", 1),
-    (&["I2"], Rule::Limit, "I2", 2),
+    (&["I2"], Rule::Limit, "I2", 5),
     (&["H15"], Rule::HeldSteps, "I2", 29),
-    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 15),
+    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 43),
     (&["H3"], Rule::HealsTakeSlots, "I2", 17),
-    (&["H4"], Rule::Arming, "I1", 133),
+    (&["H4"], Rule::Arming, "I1", 586),
     (&["H5", "W3"], Rule::PinnedOperations, "I1", 1),
     (&["H10"], Rule::OneRevision, "I1 I6", 1),
     (&["H7"], Rule::RunNumbers, "I1", 1),
     (&["H12"], Rule::AdoptedOnce, "I1 I6", 1),
-    (&["H24"], Rule::Guard, "I3", 6),
+    (&["H24"], Rule::Guard, "I3", 50),
     (&["W6"], Rule::AskedForComparison, "I6", 9),
-    (&["W10"], Rule::Triggers, "I7", 15),
+    (&["W10"], Rule::Triggers, "I7", 184),
     (&["I3"], Rule::DeletionOrder, "I3", 31),
     (&["I4"], Rule::Approval, "I4", 23),
-    (&["W8"], Rule::NewestVersion, "I1 I2", 105),
-    (&["W4"], Rule::DriftIsHealed, "I6", 384),
+    (&["W8"], Rule::NewestVersion, "I1 I2", 194),
+    (&["W4"], Rule::DriftIsHealed, "I6", 189),
     (&["W7"], Rule::BegunOnce, "I7", 1),
     (&["W11"], Rule::LaterStepsClose, "I1 I6", 83),
     (&["W12"], Rule::TerminatingIsLeftAlone, "I1", 127),
-    (&["H1"], Rule::Fencing, "I1", 437),
-    (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 510),
+    (&["H1"], Rule::Fencing, "I1", 864),
+    (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 81),
     (&["H6"], Rule::BusyIsLeftAlone, "I1", 57),
-    (&["H17"], Rule::ConsistentList, "I1", 71),
-    (&["H18"], Rule::Uids, "I6 I1 I3", 226),
+    (&["H17"], Rule::ConsistentList, "I1", 83),
+    (&["H18"], Rule::Uids, "I6 I1 I3", 251),
     (&["I6"], Rule::Blockers, "I6", 12),
     (&["I7"], Rule::QuietViews, "I7", 2),
-    (&["H13"], Rule::LostOperations, "I6", 99),
+    (&["H13"], Rule::LostOperations, "I6", 382),
     (&["H9"], Rule::Barrier, "I1", 45),
     (&["W9"], Rule::ComparedAfter, "I1", 45),
-    (&["H25"], Rule::InvalidFirst, "I1 I6", 26),
+    (&["H25"], Rule::InvalidFirst, "I1 I6", 78),
     (&["H8"], Rule::WholeSyncs, "I1", 428),
-    (&["W1"], Rule::ComparedToSpec, "I1", 6),
+    (&["W1"], Rule::ComparedToSpec, "I1", 55),
     (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
+    (&["W2", "H11"], Rule::PinIsReported, "I1 I6", 24),
+    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", 1362),
+    (&["I5"], Rule::PhasesAreGated, "I5", 6),
 ];
-
-/// Rules whose absence no world has shown since others came to cover for them, and what it would take.
-const UNNOTICED: &[(&[&str], Rule, &str)] = &[
-    (
-        &["W2", "H11"],
-        Rule::PinIsReported,
-        "what is compared with an older revision, and said again when asked; processes show it without the barrier",
-    ),
-    (&["H9"], Rule::SteadyAnswers, "a stand-in whose cache was set back, in the middle of an answer"),
-];
-
-/// What is to be closed and has no rule of its own yet.
-const OPEN: &[(&str, &str)] = &[("I5", "phased deployments do not exist yet")];
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
@@ -101,13 +91,11 @@ fn the_judge_notices_each_rule_that_is_missing() {
 
 #[test]
 fn every_rule_and_every_hole_has_its_row() {
-    let rules = NOTICED.iter().map(|row| row.1).chain(UNNOTICED.iter().map(|row| row.1));
-    let rules: Vec<Rule> = rules.collect();
+    let rules: Vec<Rule> = NOTICED.iter().map(|row| row.1).collect();
     assert_eq!(rules.len(), Rule::ALL.len());
     assert_eq!(rules.into_iter().collect::<BTreeSet<_>>(), Rule::ALL.into_iter().collect());
-    let named = NOTICED.iter().flat_map(|row| row.0).chain(UNNOTICED.iter().flat_map(|row| row.0));
-    let named: BTreeSet<String> =
-        named.chain(OPEN.iter().map(|row| &row.0)).map(|name| (*name).to_owned()).collect();
+    let named = NOTICED.iter().flat_map(|row| row.0);
+    let named: BTreeSet<String> = named.map(|name| (*name).to_owned()).collect();
     let all = (1..=12).map(|w| format!("W{w}"));
     let all =
         all.chain((1..=18).chain([24, 25]).map(|h| format!("H{h}"))).chain((1..=7).map(|i| format!("I{i}")));

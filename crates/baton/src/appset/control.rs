@@ -1,9 +1,10 @@
-//! `pause`, `resume`, `abort`, `retry`, `skip`: a person's word on a rollout, written where the controller reads it.
+//! `pause`, `resume`, `abort`, `retry`, `advance`, `rollback`, `skip`: a person's word on a rollout, written where the controller reads it.
 
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::names::baton::{ABORT, PAUSED, PIN, RETRY, SKIP};
+use baton_api::names::baton::{ABORT, ADVANCE, PAUSED, PIN, RETRY, ROLLBACK, ROLLBACK_ALL, SKIP};
+use baton_api::phase_status::{PhaseState, PhaseStatus};
 use baton_api::strategy::StrategyType;
 use baton_rollout::explain::{self, Standing};
 use baton_rollout::head::Head;
@@ -119,6 +120,49 @@ pub(crate) struct Skip {
     connection: Connection,
 }
 
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A phase that waits ends its wait now; one that failed and stopped is passed over, with what failed in it left as it \
+is. Who did it, and when, is in the API's audit log and in the set's annotation. The same by hand: a new text in the annotation \
+baton.dev/advance.
+
+Exit codes: 0 asked for; 1 usage; 3 no phase waits or has failed, or the set has no phases; 20 no such set, or the \
+API refused or cannot be reached.
+
+Examples:
+  baton appset phases web
+  baton appset advance web"
+)]
+pub(crate) struct Advance {
+    /// The ApplicationSet.
+    set: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each Application goes back to its own last good state, in the reverse order, and is kept there until the next \
+commit or template. One without a good state is left as it is and told of. The same by hand: a new text in the annotation \
+baton.dev/rollback, or baton.dev/rollback-all.
+
+Exit codes: 0 asked for; 1 usage; 3 nothing was changed yet, or the set has no phases; 20 no such set, or the \
+API refused or cannot be reached.
+
+Examples:
+  baton appset rollback web          what the present phase has changed
+  baton appset rollback web --all    what the whole run has changed"
+)]
+pub(crate) struct Rollback {
+    /// The ApplicationSet.
+    set: String,
+    /// What the whole run has changed, not only its present phase.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
 /// A set and its rollout.
 struct Desk {
     client: Client,
@@ -185,6 +229,38 @@ impl Retry {
     }
 }
 
+impl Advance {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        desk.has_phases()?;
+        let waits = |phase: &PhaseStatus| matches!(phase.state, PhaseState::Waiting | PhaseState::Failed);
+        if !desk.phases().any(waits) {
+            return Err(Failure::failed(format!(
+                "nothing to advance in {0}: no phase waits or has failed; `baton appset phases {0}` shows them",
+                self.set
+            )));
+        }
+        desk.annotate(ADVANCE, Some(&nonce())).await?;
+        desk.say("advance asked for")
+    }
+}
+
+impl Rollback {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let desk = Desk::open(&self.connection, &self.set).await?;
+        desk.has_phases()?;
+        if desk.phases().all(|phase| phase.updated == 0) {
+            return Err(Failure::failed(format!(
+                "nothing to put back in {}: its phases have changed nothing yet",
+                self.set
+            )));
+        }
+        let annotation = if self.all { ROLLBACK_ALL } else { ROLLBACK };
+        desk.annotate(annotation, Some(&nonce())).await?;
+        desk.say("rollback asked for")
+    }
+}
+
 impl Skip {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
@@ -205,11 +281,18 @@ impl Skip {
     }
 }
 
+/// Whether a generator of the set goes in phases, or did until they are through.
+pub(super) fn has_phases(set: &ApplicationSet) -> bool {
+    !set.status.phases.is_empty()
+        || set.spec.generators.iter().any(|generator| generator.deployment_strategy.is_some())
+}
+
 /// # Errors
 /// The set does not go step by step.
 fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
     match rolling_steps(set.spec.strategy.as_ref()) {
         Some(_) => Ok(()),
+        None if has_phases(set) => Ok(()),
         None => {
             let name = set.metadata.name.as_deref().unwrap_or_default();
             let kind = set.spec.strategy.as_ref().map(|strategy| &strategy.kind);
@@ -255,6 +338,22 @@ impl Desk {
         rolls(&set)?;
         let head = head::of(&client, &set).await;
         Ok(Desk { client, namespace, name: name.to_owned(), set, head })
+    }
+
+    /// # Errors
+    /// The set has no phases.
+    fn has_phases(&self) -> Result<(), Failure> {
+        match has_phases(&self.set) {
+            true => Ok(()),
+            false => Err(Failure::failed(format!(
+                "{} has no phases: none of its generators has a deploymentStrategy",
+                self.name
+            ))),
+        }
+    }
+
+    fn phases(&self) -> impl Iterator<Item = &PhaseStatus> {
+        self.set.status.phases.iter().flat_map(|generator| &generator.phases)
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {

@@ -13,6 +13,7 @@ pub(crate) mod manifests;
 mod objects;
 pub(crate) mod offline;
 mod owned;
+mod phases;
 mod plan;
 mod plan_rows;
 mod plan_view;
@@ -58,6 +59,12 @@ enum Command {
     Abort(control::Abort),
     /// Try again what failed.
     Retry(control::Retry),
+    /// Show how far phased deployments are.
+    Phases(phases::Arguments),
+    /// End the wait of a phase, or go on after one that failed.
+    Advance(control::Advance),
+    /// Put back what a phase, or a whole run, has changed.
+    Rollback(control::Rollback),
     /// Let Applications count as done.
     Skip(control::Skip),
     /// Create ApplicationSets, or with --upsert change them.
@@ -80,6 +87,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Resume(arguments) => arguments.run().await,
         Command::Abort(arguments) => arguments.run().await,
         Command::Retry(arguments) => arguments.run().await,
+        Command::Phases(arguments) => phases::run(arguments).await,
+        Command::Advance(arguments) => arguments.run().await,
+        Command::Rollback(arguments) => arguments.run().await,
         Command::Skip(arguments) => arguments.run().await,
         Command::Create(arguments) => arguments.run().await,
         Command::Delete(arguments) => arguments.run().await,

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use crate::apiserver::Simulation;
 use crate::controller::{Flags, USUAL_FUSE};
 use crate::failure::Failure;
+use crate::hooks::HookArguments;
 use crate::lock::Lock;
 use crate::machinery::Controllers;
 use crate::repositories::MappedRepositories;
@@ -68,6 +69,8 @@ pub(crate) struct Arguments {
     ephemeral: bool,
     #[command(flatten)]
     simulation: Simulation,
+    #[command(flatten)]
+    hooks: HookArguments,
 }
 
 /// The namespace Argo CD's objects live in.
@@ -156,6 +159,7 @@ fn controllers(
 ) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
     let mut settings = Flags::default().settings(NAMESPACE)?;
     settings.deletion_fuse = USUAL_FUSE;
+    settings.hooks = arguments.hooks.settings()?;
     // Nobody here comes from an Argo CD that has them off by default.
     settings.progressive_syncs |= std::env::var_os(PROGRESSIVE_SYNCS).is_none();
     // This is the owner's own machine: paths on it may be named by any Application.

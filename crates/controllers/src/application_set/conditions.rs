@@ -8,6 +8,8 @@ use baton_api::strategy::StrategyType;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::phases::phased;
+
 const ALL_GENERATED: &str = "All applications have been generated successfully";
 const CONFIGURED: &str = "Rolling Sync Configured correctly";
 const PARAMETERS_GENERATED: &str = "Successfully generated parameters for all Applications";
@@ -55,7 +57,7 @@ pub(crate) fn after(
     let replaced = |condition: &ApplicationSetCondition| match condition.kind.as_str() {
         kind if settled.contains(&kind) => verdict.is_some(),
         kind if of_deletion.contains(&kind) => standing.is_some(),
-        kind::ROLLOUT_PROGRESSING => !rolls(set),
+        kind::ROLLOUT_PROGRESSING | kind::INVALID_PHASE_CONFIG => !rolls(set),
         // The steps of a rollout have their say too; only what was said about the deletion is taken back.
         kind::INVALID_ROLLOUT_CONFIG => match standing {
             Some(standing) => {
@@ -139,8 +141,13 @@ pub(crate) fn health(conditions: &[ApplicationSetCondition]) -> HealthStatus {
     HealthStatus { status, message, last_transition_time: None }
 }
 
-/// Whether the set's strategy is to roll out, with or without steps.
+/// Whether the set is to be rolled out: in steps, or in phases.
 pub(crate) fn rolls(set: &ApplicationSet) -> bool {
+    has_steps(set) || !phased(set).is_empty()
+}
+
+/// Whether the set's strategy is to roll out in steps, with or without any.
+pub(crate) fn has_steps(set: &ApplicationSet) -> bool {
     set.spec
         .strategy
         .as_ref()

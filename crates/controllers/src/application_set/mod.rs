@@ -32,7 +32,7 @@ use std::time::Duration;
 use baton_api::application_set::ApplicationSetCondition;
 use baton_api::conditions::reason;
 use baton_api::names::API_VERSION;
-use baton_api::names::application_set::REFRESH;
+use baton_api::names::application_set::{MIN_VERSION, REFRESH};
 use baton_api::rollout_status::DeletionStatus;
 use baton_api::{ApplicationSet, names};
 use baton_generators::{Generated, Generators, Reads};
@@ -46,7 +46,8 @@ use crate::cache::{Held, Kept, Known, ObjectKey, Record, Whole};
 use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
-use crate::rollout::{Board, listable};
+use crate::phases::phased;
+use crate::rollout::{Board, Offer, listable};
 use crate::settings::Settings;
 use crate::webhook::Candidate;
 use compare::Rules;
@@ -73,6 +74,9 @@ pub(crate) use world::secret_data;
 
 /// When to look again after generators, templates or validation failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(180);
+/// Why a set with phases is not acted on.
+const NO_PHASES: &str = "generators[].deploymentStrategy needs ordered rollouts, which are switched off: start the \
+    controller with --enable-progressive-syncs, or take the field away";
 /// How often a status is written anew because the set changed meanwhile.
 const STATUS_ATTEMPTS: usize = 5;
 
@@ -288,6 +292,10 @@ impl Reconciler {
             return Ok(quiet.requeue);
         }
         let Some(set) = self.hold(key, set).await? else { return Err(PassError::Changed) };
+        if let Err(why) = self.is_for_us(&set) {
+            let verdict = Verdict::Failed { reason: reason::ERROR_OCCURRED, message: why, generated: false };
+            return self.give_up(key, set, verdict).await;
+        }
         memory.headed |= order::rolls(&set, &self.settings);
         let version = set.metadata.resource_version.clone();
         let order = order::of(&set, &self.settings);
@@ -340,7 +348,10 @@ impl Reconciler {
                 Err(error) => Err(error.to_string()),
             };
             match offer {
-                Ok(offer) => self.board.post(key, offer),
+                Ok(offer) => {
+                    let phases = order::phases(&set, &desired, &generated.groups);
+                    self.board.post(key, Offer { phases, ..offer });
+                }
                 Err(why) => self.board.freeze(key, &why),
             }
         }
@@ -402,6 +413,17 @@ impl Reconciler {
         })
     }
 
+    /// Whether a set may be acted on: it may ask for a newer controller, or for phases where there are none.
+    fn is_for_us(&self, set: &ApplicationSet) -> Result<(), String> {
+        let annotations = set.metadata.annotations.as_ref();
+        let least = annotations.and_then(|all| all.get(MIN_VERSION)).map(String::as_str);
+        baton_phases::version::check(least)?;
+        match phased(set).is_empty() || self.settings.progressive_syncs {
+            true => Ok(()),
+            false => Err(NO_PHASES.to_owned()),
+        }
+    }
+
     /// Tells one state of all that a pass without generators' own reads depends on from another.
     fn surroundings(&self, key: &ObjectKey, set: &ApplicationSet) -> Digest {
         let mut hasher = Hasher::new();
@@ -413,6 +435,7 @@ impl Reconciler {
             hasher.number(u64::from(*signed));
         }
         self.known.applications.lock().describe(key, &mut hasher);
+        self.board.describe(key, &mut hasher);
         hasher.finish()
     }
 
@@ -441,7 +464,15 @@ impl Reconciler {
         let policy = self.settings.policy_of(set.spec.sync_policy.as_ref());
         let owned = self.known.applications.lock().owned_by(key);
         let faulty = |name: &str| faults.by_name.contains_key(name);
-        let plan = plan::plan(policy, desired, faulty, &owned, &memory.settled, hands == Hands::OffSpecs);
+        let mut plan = plan::plan(policy, desired, faulty, &owned, &memory.settled, hands == Hands::OffSpecs);
+        let phased = phased(set);
+        if !phased.is_empty() {
+            // Whom its phase holds is neither created nor changed.
+            let governed = |desired: &Desired| phased.contains(&generated.groups[desired.group].generator);
+            let goes = |desired: &&Desired| !governed(desired) || self.board.admits(key, &desired.name);
+            plan.create.retain(goes);
+            plan.compare.retain(goes);
+        }
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));
         let unmarked = owned.values().any(|record| marks.are_missing_on(record));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use baton_api::ApplicationSet;
 use baton_api::rollout_status::RolloutState;
 use baton_api::strategy::{DeletionOrder, RolloutStep, StrategyType};
+use baton_generators::{Group, flatten};
+use baton_phases::Target;
 use baton_rollout::control;
 use baton_rollout::deletion::{self, Invalid};
 use baton_rollout::machine::{Control, Member, Wanted};
@@ -17,7 +19,8 @@ use super::conditions;
 use super::desired::Desired;
 use super::ignore::IgnoreRules;
 use super::validate::Faults;
-use crate::rollout::{Offer, Template, has_room, label_value};
+use crate::phases::phased;
+use crate::rollout::{Offer, Phased, Template, has_room, label_value};
 use crate::settings::{Policy, Settings};
 
 /// Why a rollout without steps cannot be.
@@ -50,7 +53,7 @@ pub(crate) enum Order {
 pub(crate) fn of(set: &ApplicationSet, settings: &Settings) -> Order {
     if !settings.progressive_syncs || !conditions::rolls(set) {
         Order::AllAtOnce
-    } else if steps(set).is_empty() {
+    } else if conditions::has_steps(set) && steps(set).is_empty() {
         Order::NoSteps
     } else {
         Order::Steps
@@ -104,7 +107,7 @@ pub(crate) fn offer(
     fuse: Option<&str>,
 ) -> Result<Offer, String> {
     let may_update = policy.allows_update();
-    let steps = Steps::read(steps(set)).0;
+    let steps = steps_of(set);
     let mut templates: BTreeMap<Arc<str>, Arc<Template>> = BTreeMap::new();
     let mut members = BTreeMap::new();
     for application in desired.iter().filter(|application| !application.name.is_empty()) {
@@ -122,6 +125,7 @@ pub(crate) fn offer(
                 .get(&application.name)
                 .or(refused.get(&application.name))
                 .map(|why| line(why)),
+            back: None,
         };
         members.insert(application.name.clone(), member);
         templates.insert(application.name.clone(), template.clone());
@@ -144,7 +148,35 @@ pub(crate) fn offer(
         rules: Fingerprint::of_json(&rules),
         generation: set.metadata.generation.unwrap_or_default(),
         may_update,
+        phases: None,
     })
+}
+
+/// The steps that a set is rolled out by: where it has phases and no steps, one for all.
+fn steps_of(set: &ApplicationSet) -> Steps {
+    match conditions::has_steps(set) {
+        true => Steps::read(steps(set)).0,
+        false => Steps::read(&[RolloutStep::default()]).0,
+    }
+}
+
+/// The Applications that phases have a say in.
+pub(crate) fn phases(set: &ApplicationSet, desired: &[Desired], groups: &[Group]) -> Option<Arc<Phased>> {
+    let generators = phased(set);
+    if generators.is_empty() {
+        return None;
+    }
+    let mut targets: BTreeMap<usize, Vec<Target>> =
+        generators.into_iter().map(|generator| (generator, Vec::new())).collect();
+    for application in desired.iter().filter(|application| !application.name.is_empty()) {
+        let Some(group) = groups.get(application.group) else { continue };
+        if let Some(all) = targets.get_mut(&group.generator)
+            && let Some(params) = group.params.get(application.params)
+        {
+            all.push(Target { name: application.name.clone(), params: flatten(params) });
+        }
+    }
+    Some(Arc::new(Phased { targets }))
 }
 
 /// What is wrong with how a set asks for its order, if anything; for a set that has none, what is wrong with its wish

@@ -29,6 +29,7 @@ use crate::cache::{Known, ObjectKey, Observed, Synced, follow};
 use crate::leader::Elector;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
+use crate::phases::{Caller, HookCaller, PhaseParts, Phases};
 use crate::queue::{Backoff, Queue, QueueMetrics};
 use crate::rollout::{self, Board, Resolver, RolloutMetrics};
 use crate::settings::{Settings, SettingsError};
@@ -45,6 +46,9 @@ pub enum RunError {
     /// A setting cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The file of further certificate authorities for hooks cannot be used.
+    #[error("cannot use the certificate authorities for hooks: {0}")]
+    Hooks(#[source] std::io::Error),
     /// This controller led and no longer knows that no other does.
     #[error("another controller may lead: the lease could not be renewed")]
     LostLead,
@@ -110,6 +114,22 @@ impl Controller {
     /// # Errors
     /// If a setting cannot be used.
     pub fn new(client: Client, settings: Settings, generators: Generators) -> Result<Controller, RunError> {
+        let caller =
+            HookCaller::new(client::bounded(client.clone()), &settings.hooks, settings.clock.clone());
+        let caller = Arc::new(caller.map_err(RunError::Hooks)?);
+        Controller::calling(client, settings, generators, caller)
+    }
+
+    /// A controller whose hooks and checks are called by somebody else.
+    ///
+    /// # Errors
+    /// If a setting cannot be used.
+    pub fn calling(
+        client: Client,
+        settings: Settings,
+        generators: Generators,
+        caller: Arc<dyn Caller>,
+    ) -> Result<Controller, RunError> {
         let allowed = settings.allowed_namespaces()?;
         let client = client::bounded(client);
         let settings = Arc::new(settings);
@@ -130,7 +150,15 @@ impl Controller {
         let rollout_queue =
             Queue::new(Backoff::default(), settings.seed, QueueMetrics::registered(&mut registry, "rollout"));
         let board = Arc::new(Board::new(rollout_queue.clone()));
+        let phases = Phases::new(PhaseParts {
+            client: client.clone(),
+            settings: settings.clone(),
+            recorder: recorder.clone(),
+            caller,
+            wake: rollout_queue.clone(),
+        });
         let rollout = rollout::Reconciler::new(rollout::Parts {
+            phases,
             board: board.clone(),
             queue: rollout_queue.clone(),
             generation: queue.clone(),
@@ -237,6 +265,7 @@ impl Controller {
         };
         shared.queue.shut_down();
         shared.rollout.queue.shut_down();
+        shared.rollout.phases.stop();
         Err(lost)
     }
 

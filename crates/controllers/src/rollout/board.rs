@@ -1,19 +1,21 @@
 //! What the generation side hands over to the rollout side, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::Application;
 use baton_api::source::Source;
-use baton_rollout::machine::Wanted;
+use baton_phases::Target;
+use baton_rollout::machine::{Back, Wanted};
 use baton_rollout::pin::{Fingerprint, SourceKey};
 use baton_sync::normalize;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::application_set::{IgnoreRules, comparable};
 use crate::cache::ObjectKey;
+use crate::digest::Hasher;
 use crate::queue::Queue;
 
 /// A wanted Application of a set that keeps an order.
@@ -48,11 +50,22 @@ pub(crate) struct Offer {
     pub(crate) generation: i64,
     /// Whether the set's policy allows specifications to be written.
     pub(crate) may_update: bool,
+    /// What phases have a say in, where the set has any.
+    pub(crate) phases: Option<Arc<Phased>>,
+}
+
+/// The Applications that phases have a say in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Phased {
+    /// By place of their generator.
+    pub(crate) targets: BTreeMap<usize, Vec<Target>>,
 }
 
 /// What each set wants, or that it wants no order any more.
 pub(crate) struct Board {
     notes: Mutex<BTreeMap<ObjectKey, Note>>,
+    /// Of sets with phases: who may be created and changed.
+    admitted: Mutex<BTreeMap<ObjectKey, BTreeSet<Arc<str>>>>,
     queue: Queue<ObjectKey>,
 }
 
@@ -118,6 +131,7 @@ impl Offer {
             rules: self.rules,
             generation: self.generation,
             may_update: self.may_update,
+            phases: self.phases.clone(),
         }
     }
 
@@ -135,7 +149,24 @@ impl Offer {
             rules: self.rules,
             generation: next.generation,
             may_update: self.may_update,
+            phases: next.phases.clone(),
         }
+    }
+
+    /// The offer with some of its Applications as they were when they were good.
+    pub(crate) fn put_back(&self, backs: &BTreeMap<Arc<str>, Arc<Value>>) -> Offer {
+        let mut offer = self.frozen("");
+        offer.wanted.frozen.clone_from(&self.wanted.frozen);
+        for (name, spec) in backs {
+            let Some(member) = offer.wanted.members.get_mut(name) else { continue };
+            let labels = self.templates.get(name).map(|template| template.labels.clone());
+            let application = json!({"metadata": {"name": name, "labels": labels}, "spec": **spec});
+            let Some(template) = Template::read(&application, &self.ignored) else { continue };
+            let revisions = template.sources.iter().map(|source| source.target.clone()).collect();
+            member.back = Some(Back { spec: template.print, revisions });
+            offer.templates.insert(name.clone(), Arc::new(template));
+        }
+        offer
     }
 
     /// An offer without any template.
@@ -147,6 +178,7 @@ impl Offer {
             rules: Fingerprint::default(),
             generation: 0,
             may_update: false,
+            phases: None,
         }
     }
 
@@ -156,6 +188,7 @@ impl Offer {
             && self.generation == other.generation
             && self.may_update == other.may_update
             && self.templates == other.templates
+            && self.phases == other.phases
     }
 }
 
@@ -164,7 +197,7 @@ impl Offer {
 impl Board {
     /// A board whose news wakes the keys of this queue.
     pub(crate) fn new(queue: Queue<ObjectKey>) -> Board {
-        Board { notes: Mutex::default(), queue }
+        Board { notes: Mutex::default(), admitted: Mutex::default(), queue }
     }
 
     /// Posts what a set wants.
@@ -211,9 +244,28 @@ impl Board {
 
     /// The set is gone.
     pub(crate) fn forget(&self, set: &ObjectKey) {
+        self.admitted.lock().remove(set);
         if self.notes.lock().remove(set).is_some() {
             self.queue.add(set.clone());
         }
+    }
+
+    /// Says which Applications of a set with phases may be created and changed. Tells whether those are others than before.
+    pub(crate) fn admit(&self, set: &ObjectKey, names: BTreeSet<Arc<str>>) -> bool {
+        let mut admitted = self.admitted.lock();
+        let news = admitted.get(set) != Some(&names);
+        admitted.insert(set.clone(), names);
+        news
+    }
+
+    /// Tells one state of who may from another.
+    pub(crate) fn describe(&self, set: &ObjectKey, hasher: &mut Hasher) {
+        self.admitted.lock().get(set).into_iter().flatten().for_each(|name| hasher.str(name));
+    }
+
+    /// Whether an Application of a set with phases may be created and changed.
+    pub(crate) fn admits(&self, set: &ObjectKey, name: &str) -> bool {
+        self.admitted.lock().get(set).is_some_and(|names| names.contains(name))
     }
 
     /// What is posted for a set.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::board::{Offer, key_of};
 use super::head::Place;
 use super::inbox::News;
+use super::phasing::Phasing;
 use super::resolve::Asked;
 use super::sight::Sight;
 use super::view::View;
@@ -39,6 +40,8 @@ pub(super) struct Desk {
     control: Control,
     specs: BTreeMap<Arc<str>, Spec>,
     windows: Windows,
+    /// What phases rule.
+    pub(super) phasing: Phasing,
     /// Writes that failed in this pass: name, number and why.
     failed: Vec<(Arc<str>, u64, String)>,
 }
@@ -63,6 +66,7 @@ impl Desk {
             control: Control::default(),
             specs: BTreeMap::new(),
             windows: Windows::default(),
+            phasing: Phasing::default(),
             failed: Vec::new(),
         }
     }
@@ -99,6 +103,7 @@ impl Desk {
 
     /// Tells the machine what is wanted and asked for, where that is new. Gives what it follows.
     pub(super) fn wish(&mut self, offer: &Arc<Offer>, control: Control, now: Timestamp) -> Arc<Offer> {
+        let offer = &self.phasing.amended(offer);
         let same = self.offer.as_ref().is_some_and(|known| Arc::ptr_eq(known, offer));
         if let Some(followed) = &self.followed
             && same

@@ -11,6 +11,7 @@ mod head;
 mod inbox;
 mod label;
 mod metrics;
+mod phasing;
 mod reconcile;
 mod resolve;
 mod sight;
@@ -18,7 +19,7 @@ mod view;
 mod windows;
 mod write;
 
-pub(crate) use board::{Board, Offer, Template};
+pub(crate) use board::{Board, Offer, Phased, Template};
 pub(crate) use head::has_room;
 pub(crate) use label::label_value;
 pub(crate) use metrics::RolloutMetrics;

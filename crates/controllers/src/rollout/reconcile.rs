@@ -28,6 +28,7 @@ use super::head::{Heads, StoreError};
 use super::inbox::Inbox;
 use super::label::selector;
 use super::metrics::RolloutMetrics;
+use super::phasing::requests;
 use super::resolve::Resolver;
 use super::sight::Sight;
 use super::view;
@@ -35,6 +36,7 @@ use super::write::{self, Ground};
 use crate::application_set::{Automation, is_guarded, rolls};
 use crate::cache::{Held, Kept, Known, ObjectKey, Observed, Whole};
 use crate::objects::{ApiError, Objects, Seen};
+use crate::phases::{PhaseError, Phases};
 use crate::queue::Queue;
 use crate::settings::Settings;
 
@@ -64,6 +66,8 @@ pub(crate) enum PassError {
     Set(#[source] ApiError),
     #[error("cannot update the status: {0}")]
     View(#[source] ApiError),
+    #[error(transparent)]
+    Phases(#[from] PhaseError),
     #[error("the rollout does not come to rest")]
     Restless,
 }
@@ -74,13 +78,14 @@ pub(crate) struct Reconciler {
     pub(crate) inbox: Inbox,
     pub(crate) queue: Queue<ObjectKey>,
     client: Client,
-    settings: Arc<Settings>,
+    pub(super) settings: Arc<Settings>,
     known: Arc<Known>,
     heads: Heads,
     resolver: Resolver,
+    pub(crate) phases: Phases,
     metrics: RolloutMetrics,
     /// The generation side's queue.
-    generation: Queue<ObjectKey>,
+    pub(super) generation: Queue<ObjectKey>,
     desks: Mutex<BTreeMap<ObjectKey, Desk>>,
     /// Sets whose revisions somebody wants to be looked up at once.
     doubted: Mutex<BTreeSet<ObjectKey>>,
@@ -97,6 +102,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Arc<Settings>,
     pub(crate) known: Arc<Known>,
     pub(crate) resolver: Resolver,
+    pub(crate) phases: Phases,
     pub(crate) metrics: RolloutMetrics,
 }
 
@@ -129,6 +135,7 @@ impl Reconciler {
             settings: parts.settings,
             known: parts.known,
             resolver: parts.resolver,
+            phases: parts.phases,
             metrics: parts.metrics,
             generation: parts.generation,
             desks: Mutex::default(),
@@ -195,14 +202,18 @@ impl Reconciler {
 
     /// Whether nothing is under way that would wake a set by itself.
     pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_idle() && !self.resolver.is_busy()
+        self.queue.is_idle() && !self.resolver.is_busy() && self.phases.under_way() == 0
     }
 
     /// A set changed: what people ask for may have, or something of a rollout may have to go.
     pub(crate) fn set_changed(&self, key: &ObjectKey, before: Option<&Held>, after: Option<&Held>) {
         let Some(Held::Whole(after)) = after else { return };
         let asks = match before {
-            Some(Held::Whole(before)) => control_of(before) != control_of(after),
+            Some(Held::Whole(before)) => {
+                control_of(before) != control_of(after)
+                    || requests(before, None) != requests(after, None)
+                    || before.status.phases != after.status.phases
+            }
             _ => true,
         };
         let concerned =
@@ -238,7 +249,11 @@ impl Reconciler {
         // A view decides nothing, but what it shows has been.
         let shown = self.set(key).and_then(|set| set.status.rollout.as_ref().map(|rollout| rollout.run));
         machine.runs_after(shown.and_then(|run| u64::try_from(run).ok()).unwrap_or(0));
-        Ok(Desk::new(machine, place))
+        let mut desk = Desk::new(machine, place);
+        if let Some(set) = self.set(key) {
+            desk.phasing.go_back(self.phases.recall(key, &set).await?);
+        }
+        Ok(desk)
     }
 
     fn close(&self, key: &ObjectKey) {
@@ -246,6 +261,7 @@ impl Reconciler {
         self.inbox.close(key);
         self.resolver.forget(key);
         self.doubted.lock().remove(key);
+        self.phases.forget(key);
     }
 
     async fn drive(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {
@@ -295,7 +311,19 @@ impl Reconciler {
             self.end_pause(key, desk).await?;
         }
         let now = self.settings.clock.now();
-        let offer = &desk.wish(offer, self.control(key), now);
+        let mut control = self.control(key);
+        match &offer.phases {
+            None => drop(desk.machine.gate(None)),
+            Some(phased) => {
+                let shut = phased.shut(offer);
+                // To abort phases is to hold what they have a say in, and to end what is under way of it.
+                control.abort = control.abort.filter(|_| !shut.free.is_empty());
+                if !desk.machine.is_gated() {
+                    desk.machine.gate(Some(shut));
+                }
+            }
+        }
+        let offer = &desk.wish(offer, control, now);
         let windows = self.known.windows.lock().clone();
         desk.watch_windows(windows, now);
         let (news, gap) = self.inbox.take(key);
@@ -333,10 +361,23 @@ impl Reconciler {
             self.write(key, desk, offer, decision.writes).await?;
             return Ok(Turn::More);
         }
-        Ok(Turn::Rest(decision.wake.into_iter().chain(desk.windows_change_at()).min()))
+        let mut wake = None;
+        if let Some(phased) = &offer.phases {
+            let (more, until) = self.phase(key, desk, offer, phased).await?;
+            if more {
+                return Ok(Turn::More);
+            }
+            wake = until;
+        }
+        Ok(Turn::Rest(decision.wake.into_iter().chain(desk.windows_change_at()).chain(wake).min()))
     }
 
-    async fn list(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Result<(), PassError> {
+    pub(super) async fn list(
+        &self,
+        key: &ObjectKey,
+        desk: &mut Desk,
+        offer: &Offer,
+    ) -> Result<(), PassError> {
         let (version, sights) = self.sights(key).await?;
         desk.list(version, &sights, offer);
         desk.doubts_applications = false;
@@ -526,8 +567,14 @@ impl Reconciler {
         let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
         if let Some(head) = head {
             let (version, sights) = self.sights(key).await?;
-            let member =
-                Member { step: None, spec: None, sources: Vec::new(), self_heal: false, fault: None };
+            let member = Member {
+                step: None,
+                spec: None,
+                sources: Vec::new(),
+                self_heal: false,
+                fault: None,
+                back: None,
+            };
             let members = sights.iter().map(|sight| (sight.name.clone(), member.clone())).collect();
             let control = Control { paused: true, ..Control::default() };
             let wanted = Wanted {
@@ -590,7 +637,7 @@ impl Reconciler {
                 return Ok(None);
             }
             let now = self.settings.clock.now_in_seconds();
-            let shown = view::shown(&desk.machine, &set, offer.generation, now);
+            let shown = view::shown(&desk.machine, &set, offer.generation, &desk.phasing.notices, now);
             let plan = desk.view.plan(&shown, &set, now);
             let Some(patch) = plan.patch else { return Ok(plan.wait) };
             if !self.write_view(key, &set, patch).await? {
@@ -659,7 +706,7 @@ impl Reconciler {
         Err(PassError::Restless)
     }
 
-    fn set(&self, key: &ObjectKey) -> Option<Whole> {
+    pub(super) fn set(&self, key: &ObjectKey) -> Option<Whole> {
         match self.known.sets.lock().get(key)? {
             Held::Whole(set) => Some(set),
             Held::Unreadable { .. } => None,
@@ -667,14 +714,14 @@ impl Reconciler {
     }
 
     /// What people ask for. A set that cannot be read is held.
-    fn control(&self, key: &ObjectKey) -> Control {
+    pub(super) fn control(&self, key: &ObjectKey) -> Control {
         match self.set(key) {
             Some(set) => control_of(&set),
             None => Control { paused: true, ..Control::default() },
         }
     }
 
-    fn learn_set(&self, key: &ObjectKey, raw: &Value) {
+    pub(super) fn learn_set(&self, key: &ObjectKey, raw: &Value) {
         self.known.sets.lock().learn_raw(key, raw);
     }
 
@@ -682,7 +729,7 @@ impl Reconciler {
         self.objects(key, "applications")
     }
 
-    fn sets(&self, key: &ObjectKey) -> Objects {
+    pub(super) fn sets(&self, key: &ObjectKey) -> Objects {
         self.objects(key, "applicationsets")
     }
 

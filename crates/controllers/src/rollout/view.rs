@@ -15,6 +15,8 @@ use baton_api::application_set::{
 use baton_api::conditions::{application_set as kind, reason};
 use baton_api::edit::patch_between;
 use baton_api::rollout_status::{Blocker, RolloutState, RolloutStatus};
+use baton_hooks::Severity;
+use baton_phases::Notice;
 use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Machine, Progress, Status};
 use baton_rules::{Rule, holds};
@@ -76,6 +78,8 @@ pub(super) struct Shown {
     entries: Vec<ApplicationSetApplicationStatus>,
     rollout: RolloutStatus,
     progressing: ApplicationSetCondition,
+    /// What is wrong with phases, if anything.
+    invalid: Option<ApplicationSetCondition>,
 }
 
 /// What is to be written, and when to look again.
@@ -136,7 +140,8 @@ impl View {
     pub(super) fn plan(&mut self, shown: &Shown, set: &Whole, now: Timestamp) -> Plan {
         let at = Instant::now();
         self.looked = Some(at);
-        let conditions = conditions(set, shown.progressing.clone(), now);
+        let fresh = std::iter::once(shown.progressing.clone()).chain(shown.invalid.clone());
+        let conditions = conditions(set, fresh, now);
         let stage = (shown.rollout.step, shown.rollout.state.as_str().to_owned());
         let lists_differ = !lists_the_same(&shown.entries, &set.status.application_status);
         let summary = summary_patch(set, &shown.rollout);
@@ -181,7 +186,13 @@ impl View {
 }
 
 /// What a machine has to show in a set's status.
-pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timestamp) -> Shown {
+pub(super) fn shown(
+    machine: &Machine,
+    set: &Whole,
+    generation: i64,
+    notices: &[Notice],
+    now: Timestamp,
+) -> Shown {
     let mut all: Vec<(Arc<str>, Progress)> = machine.progress().collect();
     let unfinished = |progress: &Progress| progress.step.is_some() && progress.status != Status::Healthy;
     let step = all.iter().filter(|(_, one)| unfinished(one)).filter_map(|(_, one)| one.step).min();
@@ -227,7 +238,7 @@ pub(super) fn shown(machine: &Machine, set: &Whole, generation: i64, now: Timest
         notes.push(note);
     }
     let progressing = noted(progressing(step), &notes);
-    Shown { total, entries, rollout: as_stored(&rollout), progressing }
+    Shown { total, entries, rollout: as_stored(&rollout), progressing, invalid: invalid(notices) }
 }
 
 /// Whoever takes over sees what is in the way later than it came.
@@ -295,7 +306,10 @@ pub(super) fn troubled(
             "ApplicationSet Rollout has not begun",
         ),
     };
-    let conditions = conditions(set, noted(plain, &notes(&rollout.blockers)), now);
+    let invalid =
+        set.status.conditions.iter().find(|known| known.kind == kind::INVALID_PHASE_CONFIG).cloned();
+    let fresh = std::iter::once(noted(plain, &notes(&rollout.blockers))).chain(invalid);
+    let conditions = conditions(set, fresh, now);
     let told = say_the_same(&conditions, &set.status.conditions);
     let summary = summary_patch(set, &as_stored(&rollout));
     // Where the API keeps no summary, the condition tells whether it was sent.
@@ -429,14 +443,27 @@ fn progressing(step: Option<usize>) -> ApplicationSetCondition {
     }
 }
 
-/// The conditions of a set with another one of the rollout.
+/// What people should know of phases.
+fn invalid(notices: &[Notice]) -> Option<ApplicationSetCondition> {
+    let first = notices.iter().find(|notice| notice.severity == Severity::Error).or(notices.first())?;
+    let status = match first.severity {
+        Severity::Error => ConditionStatus::True,
+        Severity::Warning => ConditionStatus::False,
+    };
+    let lines: Vec<&str> = notices.iter().map(|notice| notice.message.as_str()).collect();
+    let message = shortened(lines.join("; "));
+    Some(condition(kind::INVALID_PHASE_CONFIG, status, first.reason, &message))
+}
+
+/// The conditions of a set with others of the rollout.
 fn conditions(
     set: &ApplicationSet,
-    progressing: ApplicationSetCondition,
+    fresh: impl IntoIterator<Item = ApplicationSetCondition>,
     now: Timestamp,
 ) -> Vec<ApplicationSetCondition> {
-    let replaced = |condition: &ApplicationSetCondition| condition.kind == kind::ROLLOUT_PROGRESSING;
-    merged(&set.status.conditions, replaced, [progressing], now)
+    let ours = [kind::ROLLOUT_PROGRESSING, kind::INVALID_PHASE_CONFIG];
+    let replaced = |condition: &ApplicationSetCondition| ours.contains(&condition.kind.as_str());
+    merged(&set.status.conditions, replaced, fresh, now)
 }
 
 fn lists_the_same(a: &[ApplicationSetApplicationStatus], b: &[ApplicationSetApplicationStatus]) -> bool {
@@ -476,7 +503,14 @@ mod tests {
 
     fn machine(count: usize, missing: usize) -> Machine {
         let steps = serde_json::from_value::<Vec<_>>(json!([{}])).expect("steps");
-        let member = Member { step: Some(0), spec: None, sources: Vec::new(), self_heal: false, fault: None };
+        let member = Member {
+            step: Some(0),
+            spec: None,
+            sources: Vec::new(),
+            self_heal: false,
+            fault: None,
+            back: None,
+        };
         let wanted = Wanted {
             set: "uid".into(),
             generation: 1,
@@ -506,7 +540,7 @@ mod tests {
     fn a_set_of_ten_thousand_stays_under_a_mebibyte() {
         let mut object =
             set(listable((0..10_000).map(name).collect::<Vec<_>>().iter().map(String::as_str), "argocd"));
-        let shown = shown(&machine(10_000, 0), &Whole::new(object.clone()), 1, Timestamp::UNIX_EPOCH);
+        let shown = shown(&machine(10_000, 0), &Whole::new(object.clone()), 1, &[], Timestamp::UNIX_EPOCH);
         assert!(!shown.entries.is_empty() && shown.entries.len() < 10_000);
         let left = format!("{} of 10000 Applications are not listed", 10_000 - shown.entries.len());
         assert!(shown.rollout.message.contains(&left), "{}", shown.rollout.message);
@@ -522,7 +556,7 @@ mod tests {
         for machine in machines {
             tokio::time::advance(PAUSE).await;
             let before = Whole::new(object.clone());
-            let shown = shown(machine, &before, 1, now);
+            let shown = shown(machine, &before, 1, &[], now);
             let Some(patch) = view.plan(&shown, &before, now).patch else { continue };
             count += 1;
             assert!(
@@ -530,7 +564,7 @@ mod tests {
                 "what an API may come to know is sent: {patch}"
             );
             object.status.application_status = shown.entries.clone();
-            object.status.conditions = conditions(&before, shown.progressing.clone(), now);
+            object.status.conditions = conditions(&before, [shown.progressing.clone()], now);
             object.status.rollout = keep(shown.rollout.clone());
             view.written(&shown, &object);
         }
@@ -551,9 +585,9 @@ mod tests {
     async fn a_summary_that_somebody_took_away_is_sent_again() {
         let (now, mut view, mut object) = (Timestamp::UNIX_EPOCH, View::default(), set(0));
         let machine = machine(3, 0);
-        let shown = shown(&machine, &Whole::new(object.clone()), 1, now);
+        let shown = shown(&machine, &Whole::new(object.clone()), 1, &[], now);
         object.status.application_status = shown.entries.clone();
-        object.status.conditions = conditions(&object, shown.progressing.clone(), now);
+        object.status.conditions = conditions(&object, [shown.progressing.clone()], now);
         object.status.rollout = Some(shown.rollout.clone());
         view.written(&shown, &object);
         assert!(view.plan(&shown, &Whole::new(object.clone()), now).patch.is_none());
@@ -587,7 +621,7 @@ mod tests {
         let mut object = set(0);
         let mut write = |machine: &Machine, object: &mut ApplicationSet| {
             let set = Whole::new(object.clone());
-            let shown = shown(machine, &set, 1, now);
+            let shown = shown(machine, &set, 1, &[], now);
             let plan = view.plan(&shown, &set, now);
             let patch = plan.patch.unwrap_or_default();
             if patch["status"].get("applicationStatus").is_some() {

@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::api::Api;
 use crate::faults::Wire;
 use crate::matrix::HOOK;
+use crate::receiver::Receiver;
 
 pub(crate) const NAMESPACE: &str = "argocd";
 pub(crate) const REPOSITORY: &str = "https://git.example.com/apps.git";
@@ -42,6 +43,8 @@ pub(crate) struct Scene {
     pub(crate) api: Api,
     /// What the ApplicationSet controller asks of the API.
     pub(crate) wire: Wire,
+    /// Whom hooks and checks call.
+    pub(crate) receiver: Receiver,
     repository: TempDir,
     second: TempDir,
     clock: Clock,
@@ -95,7 +98,8 @@ impl Scene {
             control.apply("test", &object).await.expect("an object");
         }
         let clock = Clock::starting_at(EPOCH.parse().expect("a date"));
-        Scene::start(api, [control, member], [repository, second], clock)
+        let receiver = Receiver::new(clock.clone());
+        Scene::start(api, [control, member], [repository, second], clock, receiver)
     }
 
     fn start(
@@ -103,10 +107,21 @@ impl Scene {
         [control, member]: [Cluster; 2],
         [repository, second]: [TempDir; 2],
         clock: Clock,
+        receiver: Receiver,
     ) -> Scene {
         let wire = Wire::new(control.clone()).with_rights(move |call| api.refuses(call));
-        let mut scene =
-            Scene { control, member, api, wire, repository, second, clock, sets: None, applications: None };
+        let mut scene = Scene {
+            control,
+            member,
+            api,
+            wire,
+            receiver,
+            repository,
+            second,
+            clock,
+            sets: None,
+            applications: None,
+        };
         scene.start_sets();
         scene.start_applications();
         scene
@@ -121,7 +136,8 @@ impl Scene {
             baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
         let generators = Generators::new(self.repositories(), hosts, wanted);
         let client = Client::new(self.wire.clone(), NAMESPACE);
-        let controller = Controller::new(client, settings, generators).expect("usable settings");
+        let caller = Arc::new(self.receiver.clone());
+        let controller = Controller::calling(client, settings, generators, caller).expect("usable settings");
         self.sets = Some(tokio::spawn(async move { drop(controller.run(std::future::pending()).await) }));
     }
 
@@ -158,7 +174,8 @@ impl Scene {
     pub(crate) async fn crash(mut self) -> Scene {
         stop(self.sets.take()).await;
         stop(self.applications.take()).await;
-        Scene::start(self.api, [self.control, self.member], [self.repository, self.second], self.clock)
+        let repositories = [self.repository, self.second];
+        Scene::start(self.api, [self.control, self.member], repositories, self.clock, self.receiver)
     }
 
     /// Writes the files of Applications with this value and commits them; tells the commit.
@@ -337,7 +354,12 @@ impl Scene {
                 let rollout = Value::from_iter(sets.map(|set| self.rollout(&set)));
                 let applications: Vec<String> =
                     self.applications().values().map(|one| format!("{:#}", one["status"]["sync"])).collect();
-                panic!("in vain: {what}\n{rollout:#}\n{}", applications.join("\n"));
+                let phases = Value::from_iter(
+                    objects(&self.control, "applicationsets.argoproj.io")
+                        .into_values()
+                        .map(|set| set["status"]["phases"].clone()),
+                );
+                panic!("in vain: {what}\n{rollout:#}\n{phases}\n{}", applications.join("\n"));
             }
             tokio::time::sleep(Duration::from_millis(250)).await;
         }

@@ -42,6 +42,7 @@ impl Machine {
             aborted: false,
             paused: before.paused && same_set,
             granted: before.granted.clone(),
+            gates: None,
         };
         Change { run: Some(run), revisions: Some(known), rows, anew: true }
     }

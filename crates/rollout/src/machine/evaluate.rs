@@ -43,6 +43,8 @@ pub(super) struct Case<'a> {
     pub(super) overtaken: bool,
     /// Whether a person said that it counts as done at this pin.
     pub(super) skipped: bool,
+    /// Whether its operation is to be ended.
+    pub(super) ends: bool,
     /// Specification our own write came back with, if it was another; believed once.
     pub(super) adopted: Option<Fingerprint>,
     /// What was known when the last comparison was asked for.
@@ -223,6 +225,7 @@ impl Case<'_> {
         let mend = match reason {
             _ if live.is_busy() || !self.is_settled() => None,
             Reason::OutOfSyncAfterSync => self.heal(done),
+            Reason::SpecRewritten => self.rewrite(),
             _ => None,
         };
         Outcome::Regressed(reason, message, mend)
@@ -277,6 +280,9 @@ impl Case<'_> {
         }
         let stale =
             last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin != self.row.pin);
+        if self.ends && !is_terminating(last) {
+            return ready(Intent::Terminate, "its phase was aborted");
+        }
         if stale && (last.retrying || last.awaits_approval) && !is_terminating(last) {
             return ready(Intent::Terminate, "an operation of an earlier run would never end by itself");
         }
@@ -610,6 +616,12 @@ impl Case<'_> {
             healing.not_before = healing.not_before.max(self.since.checked_add(GRACE).ok());
         }
         Some(healing)
+    }
+
+    /// Writes the specification anew over what somebody has made of it.
+    fn rewrite(&self) -> Option<Ready> {
+        let may = self.ordered && !self.held && self.live.closed.is_none() && self.barrier().is_none();
+        may.then(|| Ready { intent: Intent::Start, ..self.healing("its specification was changed") })
     }
 
     /// Brings drift back to the pin of before, where its step has not come yet. The old pin is the stamp's: the live

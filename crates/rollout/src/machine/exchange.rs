@@ -46,6 +46,17 @@ pub struct Member {
     pub self_heal: bool,
     /// Why it is not there, where it could not be created or must not be.
     pub fault: Option<Arc<str>>,
+    /// What it goes back to, where it does, instead of what is wanted.
+    pub back: Option<Back>,
+}
+
+/// What an Application was when it was good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Back {
+    /// Of the specification, made comparable.
+    pub spec: Fingerprint,
+    /// Revisions, one per source.
+    pub revisions: Vec<Arc<str>>,
 }
 
 /// What people ask for, by annotations on the set.
@@ -121,6 +132,12 @@ pub struct Progress {
     pub blocker: Option<Blocker>,
     /// Its pin.
     pub pin: Option<Fingerprint>,
+    /// Why it failed, where it did: it will not get there by itself.
+    pub failure: Option<Blocker>,
+    /// Why it is no longer done, where it was.
+    pub regressed: Option<Blocker>,
+    /// Whether this run has written it, or is about to.
+    pub touched: bool,
 }
 
 /// Argo CD's four words for how far an Application is.

@@ -51,6 +51,7 @@ impl Machine {
             let Some(app) = self.apps.get(name).filter(|app| app.in_flight.is_none()) else { continue };
             let (Some(live), Some(row)) = (&app.live, self.head.row(app.id)) else { continue };
             let landed = landed(live, &self.head.run.set);
+            let stopped = stopped || self.is_held_back(name, row);
             match row.fence {
                 true if landed >= row.n => {
                     // A slot that an earlier write took stays taken, and what came of that write still counts.
@@ -76,6 +77,11 @@ impl Machine {
     /// The writes whose intents are stored and that have not landed.
     pub(super) fn writes(&mut self, only_fences: bool, now: Timestamp) -> Vec<Write> {
         let mut writes = Vec::new();
+        let held = |name: &Arc<str>| {
+            let row = self.apps.get(name).and_then(|app| self.head.row(app.id));
+            row.is_some_and(|row| self.is_held_back(name, row))
+        };
+        let held: BTreeSet<Arc<str>> = self.unsettled.iter().filter(|name| held(name)).cloned().collect();
         for name in &self.unsettled {
             if writes.len() == BATCH {
                 break;
@@ -84,7 +90,7 @@ impl Machine {
             let (Some(live), Some(pin), Some(row)) = (&app.live, &app.pin, self.head.row(app.id)) else {
                 continue;
             };
-            let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin);
+            let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin && !held.contains(name));
             let what = if row.fence { Some(Intent::Fence) } else { intended };
             let Some(mut what) = what else { continue };
             // Neither a specification nor an operation is written while an operation waits or runs; and a comparison
@@ -165,6 +171,7 @@ impl Machine {
             return;
         }
         let open = change.run.as_ref().map_or(self.head.run.open, |run| run.open);
+        let (mut room, backs) = (self.room(), self.has_backs());
         for (step, (count, plan)) in self.tally.steps.iter().zip(wanted.steps.iter()).enumerate() {
             let limit = match plan.limit(count.total) {
                 0 if !holds(Rule::HeldSteps) => 1,
@@ -175,45 +182,51 @@ impl Machine {
             let mut active = count.active - self.released(step, change, |share| share.active);
             let mut firm = count.firm - self.released(step, change, |share| share.firm);
             let reached = self.tally.is_reached(step) || !holds(Rule::LaterStepsClose);
-            if step < open && reached {
-                for name in count.writing.iter().take(left) {
-                    self.add_intent(name, false, change, &mut left, now, |_| true);
+            let opened = step < open && reached;
+            for name in &count.writing {
+                let begun =
+                    self.apps.get(name).and_then(|app| self.head.row(app.id)).is_some_and(|row| row.slot);
+                // Who was begun before the step closed again comes to its end.
+                self.add_intent(name, false, change, &mut left, now, |intent| match intent {
+                    _ if opened => true,
+                    Intent::Terminate => true,
+                    Intent::Refresh | Intent::HardRefresh => begun,
+                    _ => false,
+                });
+            }
+            let goes_on = opened && !self.is_overwhelmed(step, wanted);
+            if !goes_on && !backs {
+                continue;
+            }
+            for (hold, name) in &count.wanting {
+                let back = self.goes_back(name);
+                if !goes_on && !back {
+                    continue;
                 }
-                if !self.is_overwhelmed(step, wanted) {
-                    for (hold, name) in &count.wanting {
-                        // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more
-                        // hold one than may.
-                        let own = usize::from(self.is_active(name));
-                        let full = match hold {
-                            Hold::Firm => active - own >= limit,
-                            Hold::Claim => firm - own >= limit,
-                            Hold::None => used >= limit || active >= limit,
-                        };
-                        // Where this one must wait, another that is under way already may go on.
-                        if full {
-                            continue;
-                        }
-                        if left == 0 {
-                            break;
-                        }
-                        let added =
-                            usize::from(self.add_intent(name, true, change, &mut left, now, |_| true));
-                        used += added * usize::from(*hold == Hold::None);
-                        active += added * (1 - own);
-                        firm += added * usize::from(*hold != Hold::Firm) * (1 - own);
-                    }
+                let limit = if back { limit.max(1) } else { limit };
+                // Who holds a slot goes on in it, unless steps were changed or Applications moved so that more hold
+                // one than may.
+                let own = usize::from(self.is_active(name));
+                let full = match hold {
+                    Hold::Firm => active - own >= limit,
+                    Hold::Claim => firm - own >= limit,
+                    Hold::None => used >= limit || active >= limit,
+                };
+                let mut nothing = usize::MAX;
+                let more = self.phase_of(name).and_then(|phase| room.get_mut(&phase)).unwrap_or(&mut nothing);
+                // Where this one must wait, another that is under way already may go on.
+                if full || (*more == 0 && *hold == Hold::None) {
+                    continue;
                 }
-            } else {
-                for name in &count.writing {
-                    let begun =
-                        self.apps.get(name).and_then(|app| self.head.row(app.id)).is_some_and(|row| row.slot);
-                    // Who was begun before the step closed again comes to its end.
-                    self.add_intent(name, false, change, &mut left, now, |intent| match intent {
-                        Intent::Terminate => true,
-                        Intent::Refresh | Intent::HardRefresh => begun,
-                        _ => false,
-                    });
+                if left == 0 {
+                    break;
                 }
+                let added = usize::from(self.add_intent(name, true, change, &mut left, now, |_| true));
+                let new = added * usize::from(*hold == Hold::None);
+                *more -= new;
+                used += new;
+                active += added * (1 - own);
+                firm += added * usize::from(*hold != Hold::Firm) * (1 - own);
             }
         }
         self.intend_heals(wanted, open, change, &mut left, now);
@@ -229,6 +242,11 @@ impl Machine {
             counts && !row.slot && self.head.row(row.id).is_some_and(|before| before.slot)
         });
         released.count()
+    }
+
+    /// Whether what is intended for an Application is what its phase does not let through any more.
+    fn is_held_back(&self, name: &str, row: &Row) -> bool {
+        matches!(row.intent, Some(Intent::Start | Intent::Spec)) && self.shut(name).is_some()
     }
 
     pub(super) fn is_active(&self, name: &Arc<str>) -> bool {

@@ -44,7 +44,10 @@ impl Machine {
             app.pin = app.member.as_ref().and_then(|member| self.pin(member));
         }
         let row = app.live.is_some().then(|| self.head.row(app.id)).flatten();
+        let gate = self.gate_of(name, app.member.as_ref());
         let step = app.member.as_ref().map_or(app.left_from.or(Some(0)), |member| member.step);
+        // Nobody waits for one that no phase holds.
+        let step = step.filter(|_| !matches!(gate, Some(Gate::Aside(_))));
         let plan = step.and_then(|step| wanted.steps.get(step));
         let mut heal = None;
         let (mut judged, mut wake) = (outcome(Reason::Leaving, "it is no longer wanted"), None);
@@ -76,6 +79,7 @@ impl Machine {
                     self_heal: member.self_heal,
                     overtaken: self.is_overtaken(wanted, member, live, pin),
                     skipped: wanted.control.skip.get(name) == Some(&row.pin),
+                    ends: self.is_to_end(name),
                     adopted: app.adopted,
                     asked: None,
                     asks: app.asks,
@@ -115,6 +119,11 @@ impl Machine {
                     _ => None,
                 };
             }
+        }
+        if let Some(Gate::Held(why) | Gate::Aside(why)) = &gate
+            && waits_for_phase(&judged)
+        {
+            judged = outcome(Reason::PhaseGate, &**why);
         }
         if app.since == NEVER || kind(&judged) != kind(&app.outcome) {
             app.since = now;
@@ -208,6 +217,16 @@ pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Time
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
+    }
+}
+
+/// Whether what is next for an Application is what phases hold back: that it comes to be, or is changed. That automatic
+/// sync is off, and what it is compared with, is seen to before.
+fn waits_for_phase(judged: &Outcome) -> bool {
+    match judged {
+        Outcome::Ready(ready) => matches!(ready.intent, Intent::Start | Intent::Spec | Intent::Heal),
+        Outcome::Wait(wait) => matches!(wait.reason, Reason::Missing | Reason::HoldStep),
+        _ => false,
     }
 }
 

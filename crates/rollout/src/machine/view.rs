@@ -128,6 +128,9 @@ impl Machine {
             let message = format!("step {} must stay healthy until {end}", run.open);
             blockers.push(of(step(run.open), Reason::Soaking, message, Some(end)));
         }
+        for wait in self.gates.iter().flat_map(|(gates, _)| &gates.waits) {
+            blockers.push(of(wait.object.clone(), Reason::PhaseGate, wait.message.clone(), wait.until));
+        }
         let shut = self.misstated(wanted, run.open).filter(|_| run.open < wanted.steps.len());
         if let Some(why) = shut.filter(|_| self.tally.is_reached(run.open)) {
             blockers.push(of(step(run.open), Reason::InvalidRolloutConfig, why.to_string(), None));
@@ -238,7 +241,18 @@ impl Machine {
             (_, Some(blocker)) => format!("{}: {}", blocker.reason.as_str(), blocker.message),
             (_, None) => "Application is to be synced".to_owned(),
         };
+        let row = self.head.row(app.id);
+        let begun = row.is_some_and(|row| matches!(row.intent, Some(Intent::Start | Intent::Spec)));
+        let synced = row.is_some_and(|row| matches!(row.done, Some(Done::Synced | Done::Tolerated)));
+        let failed = match &app.outcome {
+            Outcome::Wait(wait) => wait.failed,
+            Outcome::Done(done) => *done == Done::Tolerated,
+            _ => false,
+        };
         Progress {
+            failure: blocker.clone().filter(|_| failed),
+            regressed: blocker.clone().filter(|_| matches!(app.outcome, Outcome::Regressed(..))),
+            touched: begun || synced || row.is_some_and(|row| row.slot),
             step: app.share.as_ref().and_then(|share| share.step),
             status: app.status,
             message,
@@ -299,7 +313,7 @@ fn unresolved(key: &SourceKey, resolving: &Resolving) -> Option<Blocker> {
 }
 
 fn is_queueing(reason: Reason) -> bool {
-    matches!(reason, Reason::WaitingForStep | Reason::WaitingForSlot)
+    matches!(reason, Reason::WaitingForStep | Reason::WaitingForSlot | Reason::PhaseGate)
 }
 
 /// The first blockers one by one; the rest of each reason as a number.

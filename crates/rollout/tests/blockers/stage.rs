@@ -86,7 +86,14 @@ fn template(number: u64) -> Fingerprint {
 }
 
 fn member(step: usize, spec: Fingerprint) -> Member {
-    Member { step: Some(step), spec: Some(spec), sources: vec![key()], self_heal: false, fault: None }
+    Member {
+        step: Some(step),
+        spec: Some(spec),
+        sources: vec![key()],
+        self_heal: false,
+        fault: None,
+        back: None,
+    }
 }
 
 impl Stage {

@@ -425,6 +425,7 @@ fn wanted(setup: &Setup, heard: usize) -> Wanted {
         sources: vec![key()],
         self_heal: true,
         fault: None,
+        back: None,
     };
     let members: BTreeMap<_, _> =
         setup.apps.iter().enumerate().map(|(number, step)| (name(number), member(*step))).collect();

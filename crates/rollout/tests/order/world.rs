@@ -188,6 +188,7 @@ impl World {
             sources: vec![key()],
             self_heal: true,
             fault: None,
+            back: None,
         };
         Wanted {
             set: SET.into(),

@@ -1,4 +1,5 @@
-//! I1: no sync of an Application starts before every Application of every earlier step was done in that run.
+//! I1: no sync of an Application starts before every Application of every earlier step was done in that run. I5: nor before
+//! every one of every earlier phase was.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,10 @@ pub(super) fn violations<'h>(
     let mut found = Vec::new();
     for (number, start) in starts.iter().enumerate() {
         let name = &start.entry.name;
+        let phased = sets.in_force(start.place, start.entry.at).any(|wanted| wanted.is_phased());
+        let invariant = if phased { "I5" } else { "I1" };
         let mut blame = |text: String| {
-            found.push(Violation { invariant: "I1", at: start.entry.at, text: format!("{name} {text}") });
+            found.push(Violation { invariant, at: start.entry.at, text: format!("{name} {text}") });
         };
         let Some(stamp) = start.stamp else {
             blame("was started without a stamp".to_owned());

@@ -10,6 +10,8 @@ use super::{Case, Change, is_null, text};
 
 /// Resource name of ApplicationSets.
 pub(super) const SETS: &str = "applicationsets.argoproj.io";
+/// Phases of a set's only generator.
+const PHASES: &str = "/spec/generators/0/deploymentStrategy/phases";
 /// Resource name of Applications.
 pub(super) const APPS: &str = "applications.argoproj.io";
 
@@ -114,7 +116,7 @@ impl<'h> Wanted<'h> {
         let steps = |pointer: &str| -> Vec<Step<'h>> {
             strategy.pointer(pointer).and_then(Value::as_array).into_iter().flatten().map(Step).collect()
         };
-        let rollout = if rolling { steps("/rollingSync/steps") } else { Vec::new() };
+        let rollout = if rolling { steps("/rollingSync/steps") } else { phases(set) };
         let order = text(strategy, "/deletionOrder").to_ascii_lowercase();
         let deletion = match order.as_str() {
             "" | "allatonce" => Deletion::AllAtOnce,
@@ -136,6 +138,11 @@ impl<'h> Wanted<'h> {
             skipped: super::annotation(set, "baton.dev/skip"),
             aborted: super::annotation(set, "baton.dev/abort"),
         }
+    }
+
+    /// Whether it has phases in the place of steps.
+    pub(super) fn is_phased(&self) -> bool {
+        self.set.pointer(PHASES).is_some()
     }
 
     /// The step of an Application, counted from 0.
@@ -160,6 +167,12 @@ impl<'h> Wanted<'h> {
     pub(super) fn members(&self, step: usize) -> impl Iterator<Item = &str> {
         self.apps.keys().map(String::as_str).filter(move |name| self.step(name) == Some(step))
     }
+}
+
+/// The phases of a set's only generator, each as a step: who belongs to it, and nothing of its limits.
+fn phases(set: &Value) -> Vec<Step<'_>> {
+    let phases = set.pointer(PHASES).and_then(Value::as_array);
+    phases.into_iter().flatten().map(|phase| Step(&phase["targets"][0])).collect()
 }
 
 /// The first step that holds something with these labels.

@@ -56,11 +56,13 @@ pub(crate) enum Fault {
     ViewRefused,
     /// A webhook writes something of its own, each time something else, into specifications of Applications.
     Rewritten,
+    /// The Application controller reads git from a mirror that is some seconds behind.
+    GitBehind,
 }
 
 impl Fault {
     /// Every one.
-    pub(crate) const ALL: [Fault; 24] = [
+    pub(crate) const ALL: [Fault; 25] = [
         Fault::CrashBefore,
         Fault::CrashAfter,
         Fault::Late,
@@ -85,6 +87,7 @@ impl Fault {
         Fault::HeadGarbled,
         Fault::ViewRefused,
         Fault::Rewritten,
+        Fault::GitBehind,
     ];
 
     /// As it is named on a command line: `crash-before`.
@@ -147,6 +150,7 @@ impl Fault {
             Fault::HeadGarbled => "head of the rollout garbled",
             Fault::ViewRefused => "status of the rollout refused",
             Fault::Rewritten => "specification rewritten on its way in",
+            Fault::GitBehind => "push that comes late to the mirror of the Application controller",
         }
     }
 }
@@ -223,11 +227,13 @@ impl Weather {
                 rates.insert(fault, if featured == fault { 25 } else { 8 });
             }
         }
-        let cuts = [Fault::WatchCut, Fault::TooOld].contains(&featured) || others(dice, 20);
+        // Lists fill caches where watches cannot go on.
+        let relists = [Fault::TooOld, Fault::StaleList].contains(&featured);
+        let cuts = relists || featured == Fault::WatchCut || others(dice, 20);
         let cut = cuts.then(|| Duration::from_secs(*dice.pick(&[10, 30, 90])));
         let too_old = match cuts {
             true => {
-                if featured == Fault::TooOld {
+                if relists {
                     60
                 } else {
                     *dice.pick(&[0, 20, 50])

@@ -1,0 +1,207 @@
+//! `phases`: how far phased deployments are, and what they wait for.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseStatus};
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::owned;
+use super::screen::{Cell, Screen, Tone, span};
+use super::standing_view::{COLUMN, state_tone};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::print;
+
+/// Of which set.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "JSON and YAML hold `status.phases` whole, one entry per generator; `currentPhase` counts from 0 and \
+equals `totalPhases` when all are done.
+
+Exit codes: 0 told; 1 usage; 3 the set has no phases; 20 no such set, or the API refused or cannot be reached.
+
+Examples:
+  baton appset phases web
+  baton appset phases web -o json | jq '.[] | {currentPhase, totalPhases}'"
+)]
+pub(crate) struct Arguments {
+    /// The ApplicationSet.
+    set: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print it; without it for people.
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Json,
+    Yaml,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let client = arguments.connection.client().await?;
+    let set = owned::set(&client, &arguments.connection.namespace, &arguments.set).await?;
+    if !super::control::has_phases(&set) {
+        return Err(Failure::failed(format!(
+            "{} has no phases: none of its generators has a deploymentStrategy",
+            arguments.set
+        )));
+    }
+    let whole: Vec<Value> = vec![json!(set.status.phases)];
+    print::out(&match arguments.output {
+        None => text(&set, Timestamp::now(), &Screen::of_stdout()),
+        Some(Output::Json) => print::json(&whole, true)?,
+        Some(Output::Yaml) => print::yaml(&whole)?,
+    })
+}
+
+fn text(set: &ApplicationSet, now: Timestamp, screen: &Screen) -> String {
+    let name = set.metadata.name.as_deref().unwrap_or_default();
+    let mut out = screen.labelled("Set:", name, Tone::Heading, COLUMN);
+    if set.status.phases.is_empty() {
+        let why = "no rollout has begun; `baton appset explain` tells what is waited for";
+        out.push_str(&screen.labelled("Phases:", why, Tone::Busy, COLUMN));
+    }
+    for condition in set.status.conditions.iter().filter(|it| it.kind == "InvalidPhaseConfig") {
+        out.push_str(&screen.labelled("Wrong:", &condition.message, Tone::Bad, COLUMN));
+    }
+    for generator in &set.status.phases {
+        out.push('\n');
+        out.push_str(&generator_text(generator, now, screen));
+    }
+    out
+}
+
+fn generator_text(generator: &GeneratorPhases, now: Timestamp, screen: &Screen) -> String {
+    let state = generator.state.as_str();
+    let mut words = vec![format!("{} ({})", generator.generator, generator.generator_type), state.to_owned()];
+    if generator.current_phase < generator.total_phases {
+        words.push(format!("phase {} of {}", generator.current_phase + 1, generator.total_phases));
+    }
+    words.extend(times(&generator.started_at, &generator.finished_at, now));
+    let mut out = screen.labelled("Generator:", &words.join(", "), state_tone(state), COLUMN);
+    if !generator.message.is_empty() {
+        out.push_str(&screen.labelled("Message:", &generator.message, Tone::Plain, COLUMN));
+    }
+    if generator.unassigned_count > 0 {
+        let some = generator.unassigned.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+        let text = format!("{} Applications, {some} among them", generator.unassigned_count);
+        out.push_str(&screen.labelled("In no phase:", &text, Tone::Busy, COLUMN + 2));
+    }
+    out.push('\n');
+    let headings = ["PHASE", "STATE", "DONE", "FAILED", "HOOKS", "WAITS FOR"];
+    let rows: Vec<Vec<Cell>> = generator.phases.iter().map(|phase| row(phase, now)).collect();
+    match screen.table(&headings, &rows, 2) {
+        Some(table) => out.push_str(&table),
+        // Too narrow for columns.
+        None => {
+            for phase in &generator.phases {
+                let text = format!("{} {}", phase.state.as_str(), waits(phase, now));
+                out.push_str(&screen.labelled(&phase.name, &text, state_tone(phase.state.as_str()), COLUMN));
+            }
+        }
+    }
+    for (phase, failure) in generator.phases.iter().filter_map(|phase| Some((phase, phase.failure.as_ref()?)))
+    {
+        let text = format!("{}: {} ({})", phase.name, failure.message, failure.reason);
+        out.push_str(&screen.labelled("Failed:", &text, Tone::Bad, COLUMN));
+        if !failure.remedy.is_empty() {
+            out.push_str(&screen.labelled("Remedy:", &failure.remedy, Tone::Plain, COLUMN));
+        }
+        if !failure.not_rolled_back.is_empty() {
+            let text = format!("no good state is known of {}", failure.not_rolled_back.join(", "));
+            out.push_str(&screen.labelled("Not put back:", &text, Tone::Bad, COLUMN + 3));
+        }
+    }
+    out
+}
+
+fn row(phase: &PhaseStatus, now: Timestamp) -> Vec<Cell> {
+    let state = phase.state.as_str();
+    let hooks = phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks);
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+    for result in hooks {
+        *counts.entry(result.state.as_str()).or_default() += (result.succeeded + result.failed).max(1);
+    }
+    let counts: Vec<String> =
+        counts.into_iter().map(|(state, count)| format!("{count} {}", state.to_lowercase())).collect();
+    let failed = if phase.failed > 0 { Tone::Bad } else { Tone::Plain };
+    vec![
+        Cell::toned(&phase.name, Tone::Plain),
+        Cell::toned(state, state_tone(state)),
+        Cell::toned(format!("{}/{}", phase.healthy, phase.selected), Tone::Plain),
+        Cell::toned(phase.failed.to_string(), failed),
+        Cell::toned(counts.join(", "), Tone::Plain),
+        Cell::toned(waits(phase, now), Tone::Plain),
+    ]
+}
+
+/// What a phase that is under way waits for.
+fn waits(phase: &PhaseStatus, now: Timestamp) -> String {
+    if let Some(Time(until)) = &phase.wait_until
+        && *until > now
+        && phase.state.as_str() == "Waiting"
+    {
+        return format!("the end of its wait, in {}", span(now, *until));
+    }
+    let pending = |result: &&HookResult| matches!(result.state, HookState::Running | HookState::Retrying);
+    let hooks = phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks);
+    let names: Vec<String> = hooks
+        .filter(pending)
+        .map(|result| match result.target.as_str() {
+            "" => result.name.clone(),
+            target => format!("{} for {target}", result.name),
+        })
+        .collect();
+    match names.as_slice() {
+        [] => phase.message.clone(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+fn times(from: &Option<Time>, to: &Option<Time>, now: Timestamp) -> Option<String> {
+    match (from, to) {
+        (Some(Time(from)), Some(Time(to))) => {
+            Some(format!("took {}, ended {} ago", span(*from, *to), span(*to, now)))
+        }
+        (Some(Time(from)), None) => Some(format!("began {} ago", span(*from, now))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_that_failed_is_told_with_what_helps() {
+        let set: ApplicationSet = serde_json::from_value(json!({
+            "metadata": {"name": "web"},
+            "spec": {"generators": [], "template": {}},
+            "status": {"phases": [{
+                "generator": 0, "generatorType": "clusters", "rolloutID": "1-a-b", "currentPhase": 1, "totalPhases": 2,
+                "state": "Failed", "startedAt": "2026-01-01T00:00:00Z",
+                "phases": [
+                    {"name": "canary", "state": "Complete", "selected": 2, "healthy": 2, "preHooks": [
+                        {"name": "open", "state": "Succeeded"},
+                    ]},
+                    {"name": "all", "state": "Failed", "selected": 18, "healthy": 3, "failed": 1, "failure": {
+                        "reason": "CheckFailed", "message": "check load failed", "action": "stop",
+                        "remedy": "`baton appset retry web`, or commit something newer",
+                    }},
+                ],
+            }]},
+        }))
+        .expect("a set");
+        let now = "2026-01-01T00:05:00Z".parse().expect("a time");
+        let screen = Screen { width: Some(100), height: None, colours: false, folds: false };
+        insta::assert_snapshot!(text(&set, now, &screen));
+    }
+}

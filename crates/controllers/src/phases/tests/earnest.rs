@@ -1,0 +1,210 @@
+//! Calls in earnest: over a socket, with Secrets out of the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_api::phase_status::{HookState, PhaseState};
+use baton_hooks::AllowList;
+use kube::Client;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::world::{NAMESPACE, World, phase};
+use crate::events;
+use crate::phases::{HookCaller, PhaseParts, Phases};
+use crate::settings::{HookSettings, Settings};
+
+const TOKEN: &str = "correct-horse-battery-staple";
+
+/// A receiver on the loopback interface that keeps what it is sent, and answers 200.
+struct Receiver {
+    port: u16,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Receiver {
+    async fn start() -> Receiver {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+        let port = listener.local_addr().expect("an address").port();
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = requests.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let kept = kept.clone();
+                tokio::spawn(async move {
+                    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+                    while !text.contains("\r\n\r\n") {
+                        let read = stream.read(&mut buffer).await.unwrap_or(0);
+                        if read == 0 {
+                            return;
+                        }
+                        text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+                    }
+                    let silent = text.contains("/silent");
+                    kept.lock().push(text);
+                    if silent {
+                        // It says nothing until the other side goes.
+                        let _ = stream.read(&mut buffer).await;
+                        kept.lock().push("closed".to_owned());
+                        return;
+                    }
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+                });
+            }
+        });
+        Receiver { port, requests }
+    }
+}
+
+/// A world whose calls are made in earnest, and told of in Events.
+async fn world(hook: Value) -> World {
+    let mut world = World::new(json!([phase("dev", json!({"preHooks": [hook]}))]), &["dev-1"]).await;
+    let mut hooks = HookSettings::default();
+    hooks.calls.allow_http = true;
+    hooks.calls.allow = AllowList::parse(["127.0.0.1/32"]).expect("an address");
+    world.settings = Arc::new(Settings { hooks, ..(*world.settings).clone() });
+    let client = Client::new(world.wire.clone(), NAMESPACE);
+    let clock = world.settings.clock.clone();
+    let caller = HookCaller::new(client.clone(), &world.settings.hooks, clock.clone()).expect("a caller");
+    let (recorder, scribe) = events::channel(client.clone(), clock, "test");
+    tokio::spawn(scribe.run());
+    world.phases = Phases::new(PhaseParts {
+        client,
+        settings: world.settings.clone(),
+        recorder: Some(recorder),
+        caller: Arc::new(caller),
+        wake: world.queue.clone(),
+    });
+    world
+}
+
+async fn secret(world: &World, labels: Value) {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": "pager", "namespace": NAMESPACE, "labels": labels},
+        "stringData": {"token": TOKEN, "other": "not-to-be-used-here"},
+    });
+    world.cluster.apply("test", &secret).await.expect("a Secret");
+}
+
+fn hook(port: u16, path: &str) -> Value {
+    json!({
+        "name": "page", "type": "http", "timeout": "20s",
+        "http": {
+            "url": format!("http://127.0.0.1:{port}/{path}/{{{{appset.name}}}}/{{{{phase.name}}}}/{{{{name}}}}"),
+            "headers": {"Authorization": "Bearer {{.secrets.pager.token}}"},
+        },
+        "secretRefs": [{"name": "pager", "keys": ["token"]}],
+    })
+}
+
+/// Rounds until the calls have come to their end, and everything was told.
+async fn until(world: &World, done: impl Fn(&World) -> bool) {
+    for _ in 0..400 {
+        world.round().await.expect("a round");
+        if done(world) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{:?}", world.status().phases);
+}
+
+/// Everything that was ever written but Secrets, as text.
+fn told(world: &World) -> String {
+    let history = world.cluster.store().history(0);
+    let told = history.iter().filter(|event| &*event.record.key.resource != "secrets");
+    told.map(|event| String::from_utf8_lossy(&event.record.json()).into_owned()).collect()
+}
+
+fn events(world: &World) -> Vec<String> {
+    let line = |event: &Value| {
+        let text = |field: &str| event[field].as_str().unwrap_or_default();
+        format!("{} {}: {}", text("type"), text("reason"), text("message"))
+    };
+    world.objects("events").iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn a_call_goes_out_with_its_secret_which_nobody_else_sees() {
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "services")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Deploying)
+        .await;
+    let requests = receiver.requests.lock().clone();
+    assert_eq!(requests.len(), 1);
+    let request = requests[0].to_lowercase();
+    assert!(request.starts_with("post /services/web/dev/dev-1 http/1.1\r\n"), "{request}");
+    assert!(request.contains(&format!("authorization: bearer {TOKEN}")), "{request}");
+    let results = world.status().phases[0].pre_hooks.clone();
+    let result = results.iter().find(|result| result.target == "dev-1").expect("a result");
+    assert!(request.contains(&format!("idempotency-key: {}", result.idempotency_key)), "{request}");
+    assert_eq!((result.state.clone(), result.code), (HookState::Succeeded, Some(200)));
+    let events = events(&world);
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].starts_with(
+        "Normal HookSucceeded: hook \"page\" of phase \"dev\" for dev-1, attempt 1 (http://127.0.0.1"
+    ));
+    let told = told(&world);
+    assert!(!told.contains(TOKEN), "a secret was told");
+    assert!(!events[0].contains("services"), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_labelled_for_it_is_refused() {
+    for labels in [json!({}), json!({"baton.dev/hooks": "false"})] {
+        let receiver = Receiver::start().await;
+        let world = world(hook(receiver.port, "services")).await;
+        secret(&world, labels).await;
+        until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Failed)
+            .await;
+        assert!(receiver.requests.lock().is_empty(), "nothing goes out");
+        let failure = world.status().phases[0].failure.clone().expect("a failure");
+        assert!(failure.message.contains("label it baton.dev/hooks=true"), "{}", failure.message);
+        let events = events(&world);
+        assert_eq!(events.len(), 1);
+        assert!(events[0].starts_with("Warning HookRefused: "), "{events:?}");
+        assert!(!told(&world).contains(TOKEN));
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_there_and_a_key_that_may_not_be_used_are_told() {
+    let receiver = Receiver::start().await;
+    let missing = world(hook(receiver.port, "services")).await;
+    until(&missing, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Failed)
+        .await;
+    let message = missing.status().phases[0].failure.clone().expect("a failure").message;
+    assert!(message.contains("there is no Secret \"pager\""), "{message}");
+    let mut other = hook(receiver.port, "services");
+    other["http"]["headers"] = json!({"X-Token": "{{.secrets.pager.other}}"});
+    let world = world(other).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Failed)
+        .await;
+    let message = world.status().phases[0].failure.clone().expect("a failure").message;
+    assert!(message.contains("secrets.pager.other"), "{message}");
+    assert!(receiver.requests.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_forgotten_call_hangs_up() {
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "silent")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |_| !receiver.requests.lock().is_empty()).await;
+    world.phases.forget(&world.key);
+    for _ in 0..200 {
+        if receiver.requests.lock().last().is_some_and(|last| last == "closed") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(receiver.requests.lock().last().map(String::as_str), Some("closed"));
+    let events = events(&world);
+    assert!(events.iter().any(|event| event.starts_with("Normal HookCancelled")), "{events:?}");
+}

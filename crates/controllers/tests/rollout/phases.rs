@@ -1,0 +1,324 @@
+//! Phases: who goes when, what is called between, and what becomes of failures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use baton_hooks::Role;
+use serde_json::{Value, json};
+
+use crate::order::{MEMBERS, names, step};
+use crate::scene::{Scene, fleet, text};
+
+const ENVIRONMENTS: [&str; 3] = ["dev", "test", "prod"];
+
+/// A set whose generator goes in a phase per environment, and no steps.
+fn phased(change: impl Fn(&str, &mut Value)) -> Value {
+    let phase = |env: &&str| {
+        let hook = |name: &str| {
+            let http = json!({"url": "https://hooks.example.com/call"});
+            json!({"name": format!("{name}-{env}"), "type": "http", "http": http})
+        };
+        let mut phase = json!({
+            "name": env, "targets": [{"values": {"env": env}}],
+            "preHooks": [hook("before")], "postHooks": [hook("after")],
+        });
+        change(env, &mut phase);
+        phase
+    };
+    let phases: Vec<Value> = ENVIRONMENTS.iter().map(phase).collect();
+    let mut set = fleet(&MEMBERS);
+    set["spec"]["strategy"] = Value::Null;
+    set["spec"]["generators"][0]["deploymentStrategy"] = json!({"type": "phaseDeployment", "phases": phases});
+    set
+}
+
+fn check(env: &str) -> Value {
+    json!([{
+        "name": format!("check-{env}"), "type": "http", "timeout": "1m",
+        "http": {"url": "https://hooks.example.com/check"},
+    }])
+}
+
+/// Phases need Baton's definitions: where others are installed, that is said and nothing is begun.
+async fn has_no_phases(scene: &Scene) -> bool {
+    !scene.api.keeps_summary()
+}
+
+fn phases(scene: &Scene) -> Value {
+    scene.set("fleet")["status"]["phases"][0].clone()
+}
+
+fn phase(scene: &Scene, number: usize) -> Value {
+    phases(scene)["phases"][number].clone()
+}
+
+/// Everything is done, by phases as well.
+async fn deployed(scene: &Scene, commit: &str) {
+    scene.rolled_out(commit).await;
+    scene.until("all phases to be complete", |scene| phases(scene)["state"] == "Complete").await;
+}
+
+fn at(scene: &Scene, commit: &str) -> BTreeSet<String> {
+    let done = |app: &Value| {
+        app["status"]["sync"]["revision"] == commit
+            && app["status"]["sync"]["status"] == "Synced"
+            && app["status"]["health"]["status"] == "Healthy"
+            && app["operation"].is_null()
+    };
+    scene.applications().into_iter().filter(|(_, app)| done(app)).map(|(name, _)| name).collect()
+}
+
+fn of(envs: &[&str]) -> BTreeSet<String> {
+    let all = MEMBERS.iter().filter(|(_, env)| envs.contains(env));
+    all.map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// Reads off the history that every operation began only when all earlier phases were Synced and Healthy at the same
+/// revision. Tells the names in the order in which they began.
+fn judged(scene: &Scene, revision: u64) -> Vec<String> {
+    let mut known: BTreeMap<String, Value> = BTreeMap::new();
+    let mut began = Vec::new();
+    for version in scene.versions_since(0) {
+        let Some(now) = version.object else {
+            known.remove(&version.name);
+            continue;
+        };
+        let was_idle = known.get(&version.name).is_none_or(|before| before["operation"].is_null());
+        if was_idle && !now["operation"].is_null() && version.revision > revision {
+            let wanted = text(&now, "/operation/sync/revision");
+            for (name, other) in known.iter().filter(|(name, _)| step(name) < step(&version.name)) {
+                let at = format!("{} began at {wanted} while {name} is {:#}", version.name, other["status"]);
+                assert_eq!(other["status"]["sync"]["revision"], *wanted, "{at}");
+                assert_eq!(other["status"]["sync"]["status"], "Synced", "{at}");
+                assert_eq!(other["status"]["health"]["status"], "Healthy", "{at}");
+            }
+            began.push(version.name.clone());
+        }
+        known.insert(version.name, now);
+    }
+    began
+}
+
+fn whole_order() -> Vec<String> {
+    ENVIRONMENTS
+        .iter()
+        .flat_map(|env| [format!("{env}/before-{env}"), format!("{env}/after-{env}")])
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn commits_go_through_the_phases_with_their_hooks() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &commit).await;
+    assert_eq!(scene.applications().len(), 6);
+    assert_eq!(scene.receiver.order(), whole_order());
+    for number in 1..=2 {
+        scene.receiver.clear();
+        let revision = scene.revision();
+        let commit = scene.commit(&names(), &number.to_string());
+        deployed(&scene, &commit).await;
+        let began = judged(&scene, revision);
+        assert_eq!(began.len(), 6, "each began once: {began:?}");
+        assert_eq!(scene.receiver.order(), whole_order());
+        assert_eq!(scene.receiver.calls().len(), 6, "each was called once");
+    }
+    let annotations = scene.set("fleet")["metadata"]["annotations"].clone();
+    assert_eq!(annotations["applicationset.argoproj.io/phase-list"], "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_held_is_not_created() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    scene.receiver.silence("after-dev", true);
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    scene.until("the first phase", |scene| at(scene, &commit) == of(&["dev"])).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(scene.applications().len(), 2, "the others wait for the hook");
+    let blockers = scene.rollout("fleet")["blockers"].clone();
+    let reasons: Vec<String> =
+        blockers.as_array().into_iter().flatten().map(|blocker| text(blocker, "/reason")).collect();
+    assert!(reasons.contains(&"PhaseGate".to_owned()), "{blockers:#}");
+    let waits = blockers.as_array().into_iter().flatten().any(|one| text(one, "/object") == "after-dev");
+    assert!(waits, "the hook is named: {blockers:#}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_check_puts_its_phase_back_and_the_next_commit_goes_on() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let set = phased(|env, phase| {
+        phase["checks"] = check(env);
+        phase["onFailure"] = json!({"action": "rollback"});
+    });
+    let good = scene.commit(&names(), "0");
+    scene.apply(set).await;
+    deployed(&scene, &good).await;
+    scene.receiver.fail("check-test", usize::MAX);
+    let bad = scene.commit(&names(), "1");
+    scene
+        .until("the phase to be put back", |scene| {
+            phase(scene, 1)["state"] == "RolledBack" && at(scene, &good) == of(&["test"])
+        })
+        .await;
+    assert_eq!(at(&scene, &bad), of(&["dev"]), "the phase before stays");
+    let app = &scene.applications()["cc-test"];
+    assert_eq!(app["spec"]["source"]["targetRevision"], *good, "it reads Synced, and is kept there");
+    assert_eq!(phase(&scene, 1)["failure"]["action"], "rollback");
+    // It stays so, also where others take over.
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let scene = scene.crash().await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(at(&scene, &good), of(&["test"]));
+    scene.receiver.fail("check-test", 0);
+    let mended = scene.commit(&names(), "2");
+    deployed(&scene, &mended).await;
+    assert_eq!(at(&scene, &mended).len(), 6);
+    assert_eq!(scene.applications()["cc-test"]["spec"]["source"]["targetRevision"], "main");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_hook_stops_the_rollout_until_somebody_advances_it() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.receiver.fail("before-test", 1);
+    scene.apply(phased(|_, _| {})).await;
+    scene.until("the hook to fail", |scene| phase(scene, 1)["state"] == "Failed").await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(at(&scene, &commit), of(&["dev"]), "nothing goes on");
+    scene.annotate_set("fleet", "baton.dev/advance", Some("on")).await;
+    scene.until("the last phase", |scene| at(scene, &commit).is_superset(&of(&["prod"]))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_phase_waits_as_long_as_it_says_over_a_restart() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene
+        .apply(phased(|env, phase| {
+            if env == "dev" {
+                phase["waitDuration"] = "10m".into();
+            }
+        }))
+        .await;
+    scene.until("the wait", |scene| phase(scene, 0)["state"] == "Waiting").await;
+    let until = phase(&scene, 0)["waitUntil"].clone();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let scene = scene.crash().await;
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(phase(&scene, 0)["waitUntil"], until, "it goes on where it was");
+    assert_eq!(at(&scene, &commit), of(&["dev"]));
+    deployed(&scene, &commit).await;
+    let before = scene.receiver.calls();
+    let names: BTreeSet<String> = before.iter().map(|call| call.name.clone()).collect();
+    assert_eq!(names.len(), before.len(), "none was called twice: {before:?}");
+    assert!(before.iter().all(|call| call.role != Role::Check && call.attempt == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn crashes_at_any_time_keep_the_phases() {
+    let mut scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|env, phase| phase["checks"] = check(env))).await;
+    deployed(&scene, &commit).await;
+    for number in 1..=4u64 {
+        let revision = scene.revision();
+        let commit = scene.commit(&names(), &number.to_string());
+        for pause in [700 * number, 1900, 3100] {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            scene = scene.crash().await;
+        }
+        deployed(&scene, &commit).await;
+        judged(&scene, revision);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_steps_and_phases_must_allow() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    let mut set = phased(|_, _| {});
+    set["spec"]["strategy"] = fleet(&MEMBERS)["spec"]["strategy"].clone();
+    scene.apply(set).await;
+    deployed(&scene, &commit).await;
+    let revision = scene.revision();
+    let commit = scene.commit(&names(), "1");
+    deployed(&scene, &commit).await;
+    assert_eq!(judged(&scene, revision).len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn phases_that_make_no_sense_hold_everything_and_say_why() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    scene.commit(&names(), "0");
+    scene.apply(phased(|_, phase| phase["percentage"] = 20.into())).await;
+    scene
+        .until("a condition", |scene| {
+            let set = scene.set("fleet");
+            let conditions = set["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions.iter().any(|condition| condition["type"] == "InvalidPhaseConfig")
+                || scene.applications().len() == 6
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_phases_what_was_held_goes() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    scene.receiver.fail("before-test", 1);
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    scene.until("the hook to fail", |scene| phase(scene, 1)["state"] == "Failed").await;
+    let mut set = fleet(&MEMBERS);
+    set["spec"]["strategy"] = Value::Null;
+    scene.apply(set).await;
+    scene.until("all to go", |scene| at(scene, &commit).len() == 6).await;
+    scene.until("the status to be cleared", |scene| phases(scene).is_null()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_kept_is_not_begun() {
+    let scene = Scene::new().await;
+    if !has_no_phases(&scene).await {
+        return;
+    }
+    scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    scene
+        .until("what is wrong to be told", |scene| {
+            let set = scene.set("fleet");
+            let mut conditions = set["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.any(|condition| text(condition, "/message").contains("does not keep status.phases"))
+        })
+        .await;
+    assert!(scene.receiver.calls().is_empty());
+    assert!(scene.applications().is_empty(), "nobody is let through");
+}
