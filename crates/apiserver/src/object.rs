@@ -275,13 +275,15 @@ mod tests {
             "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1", "b": null, "c": [1, 2.5, {"d": true}]},
             "metadata": {"name": "one", "uid": "u", "resourceVersion": "7"},
         });
+        let mut before = None;
         for kept in [true, false] {
             let write = Write {
                 key: Key::new("configmaps", "", "one"),
-                expect: if kept { Expect::Absent } else { Expect::Revision(1) },
+                expect: before.map_or(Expect::Absent, Expect::Revision),
                 action: Action::Put(to_body(&object)),
             };
             let record = store.commit(write).await.expect("a write");
+            before = Some(record.revision);
             if kept {
                 remember(&record, object.clone());
             }

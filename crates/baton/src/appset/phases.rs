@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseState, PhaseStatus};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -124,11 +124,16 @@ fn generator_text(generator: &GeneratorPhases, now: Timestamp, screen: &Screen) 
 
 fn row(phase: &PhaseStatus, now: Timestamp) -> Vec<Cell> {
     let state = phase.state.as_str();
-    let hooks = phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks);
-    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
-    for result in hooks {
-        *counts.entry(result.state.as_str()).or_default() += (result.succeeded + result.failed).max(1);
+    // Of a hook that is called for each target, the worst tells.
+    let mut worst: BTreeMap<&str, &HookState> = BTreeMap::new();
+    for result in phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks) {
+        let known = worst.entry(&result.name).or_insert(&result.state);
+        if rank(&result.state) > rank(known) {
+            *known = &result.state;
+        }
     }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    worst.values().for_each(|state| *counts.entry(state.as_str()).or_default() += 1);
     let counts: Vec<String> =
         counts.into_iter().map(|(state, count)| format!("{count} {}", state.to_lowercase())).collect();
     let failed = if phase.failed > 0 { Tone::Bad } else { Tone::Plain };
@@ -142,11 +147,22 @@ fn row(phase: &PhaseStatus, now: Timestamp) -> Vec<Cell> {
     ]
 }
 
-/// What a phase that is under way waits for.
+/// The higher, the more people want to know of it.
+fn rank(state: &HookState) -> usize {
+    use HookState as S;
+    let order = [S::Succeeded, S::Ignored, S::Pending, S::Running, S::Retrying, S::Cancelled, S::Failed];
+    order.iter().position(|known| known == state).unwrap_or(order.len())
+}
+
+/// What a phase that is under way waits for. Why one has failed is told below.
 fn waits(phase: &PhaseStatus, now: Timestamp) -> String {
+    let ended = [PhaseState::Complete, PhaseState::Skipped, PhaseState::Failed, PhaseState::RolledBack];
+    if ended.contains(&phase.state) {
+        return String::new();
+    }
     if let Some(Time(until)) = &phase.wait_until
         && *until > now
-        && phase.state.as_str() == "Waiting"
+        && phase.state == PhaseState::Waiting
     {
         return format!("the end of its wait, in {}", span(now, *until));
     }

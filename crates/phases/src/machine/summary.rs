@@ -158,6 +158,7 @@ impl Work<'_> {
                 true => "every phase is complete".to_owned(),
                 false => format!("every phase has ended; these have failed: {}", failed.join(", ")),
             };
+            self.next.phases.iter_mut().for_each(|phase| phase.message.clear());
             return;
         };
         let first = waits.first().map(|wait| wait.message.clone()).unwrap_or_default();
