@@ -57,6 +57,7 @@ fn violations(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Vec<
 fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenario {
     Scenario {
         seed: 1,
+        wide: false,
         members: vec!["north".to_owned()],
         branches: BRANCHES.to_vec(),
         commits: vec![commits(&fleet, moods)],

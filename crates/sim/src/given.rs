@@ -209,6 +209,7 @@ impl Given {
         let commits = (0..self.branches.len()).map(|branch| self.commits(&mut moods, branch, plan)).collect();
         Scenario {
             seed,
+            wide: false,
             members: self.members.clone(),
             branches: self.branches.clone(),
             fleet: self.fleet(),

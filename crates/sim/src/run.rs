@@ -174,7 +174,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let waiting = waiting.iter().flat_map(course::waits);
     let waiting = waiting.map(|(reason, objects)| course::told_in_short(&reason, &objects)).collect();
     let (counts, fingerprint) = (counts(&scenario, &people, &world, &entries), fingerprint(&entries));
-    Report { seed: scenario.seed, violations, counts, timeline, course, waiting, fingerprint }
+    Report { seed: scenario.number(), violations, counts, timeline, course, waiting, fingerprint }
 }
 
 fn course(

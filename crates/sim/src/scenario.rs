@@ -22,6 +22,9 @@ pub(crate) const AFTER: Duration = Duration::from_secs(30);
 /// In how many worlds of a hundred, where nobody must approve anything, the Application controller is a stand-in.
 const FOREIGN: u64 = 55;
 
+/// Worlds from this number on are wide: they have phases, a mirror of git, and caches that are set back again and again.
+pub(crate) const WIDE: u64 = 1_000_000;
+
 /// How many seconds an Application of a phase may take, and a little more.
 const PROGRESS_DEADLINE: u64 = 660;
 
@@ -48,6 +51,8 @@ const PHASED_ACTIONS: [&str; 14] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
+    /// Whether it is one of the wide worlds.
+    pub(crate) wide: bool,
     pub(crate) members: Vec<String>,
     pub(crate) branches: Vec<Branch>,
     pub(crate) fleet: Fleet,
@@ -83,7 +88,8 @@ pub(crate) enum Process {
 }
 
 impl Scenario {
-    pub(crate) fn new(seed: u64) -> Scenario {
+    pub(crate) fn new(number: u64) -> Scenario {
+        let (seed, wide) = (number % WIDE, number >= WIDE);
         let mut dice = Dice::new(seed, "fleet");
         let members = MEMBERS[..if dice.chance(30) { 3 } else { 2 }].to_vec();
         let tiers = count(dice.between(2, 4));
@@ -98,11 +104,12 @@ impl Scenario {
             fleet.steps.iter_mut().for_each(|step| step.failures = Some(dice.below(2)));
         }
         // Shifted a little more each time round, so that each fault meets each action.
-        let featured = Fault::ALL[(count(seed) + count(seed) / ACTIONS.len()) % Fault::ALL.len()];
+        let faults = if wide { &Fault::ALL[..] } else { Fault::narrow() };
+        let featured = faults[(count(seed) + count(seed) / ACTIONS.len()) % faults.len()];
         let mut phases = Dice::new(seed, "phases");
         // What is shown of steps may be refused, and they go on; `status.phases` is what phases go by.
         let sighted = featured != Fault::ViewRefused;
-        if phases.chance(PHASED) && PHASED_ACTIONS.contains(&action) && !fleet.spread && sighted {
+        if wide && phases.chance(PHASED) && PHASED_ACTIONS.contains(&action) && !fleet.spread && sighted {
             (fleet.phased, fleet.deletion) = (Some(tiers), Deletion::AllAtOnce);
         }
         // Nobody could be told what is left to prune.
@@ -129,11 +136,11 @@ impl Scenario {
             .map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow, action == "Retry"), pushes + 1))
             .collect();
         let mut dice = Dice::new(seed, "faults");
-        let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone);
+        let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone, wide);
         let wrong = featured == Fault::Skew || (dice.chance(10) && !alone);
         let skew = skew(&mut Dice::new(seed, "skew"), wrong);
         let mut late = Dice::new(seed, "behind");
-        let behind = match featured == Fault::GitBehind || (late.chance(6) && !alone) {
+        let behind = match wide && (featured == Fault::GitBehind || (late.chance(6) && !alone)) {
             true => Duration::from_secs(*late.pick(&[4, 12, 30])),
             false => Duration::ZERO,
         };
@@ -154,6 +161,7 @@ impl Scenario {
         let foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
         Scenario {
             seed,
+            wide,
             foreign,
             members: members.into_iter().map(str::to_owned).collect(),
             branches: BRANCHES.to_vec(),
@@ -173,6 +181,11 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// The number it is drawn from.
+    pub(crate) fn number(&self) -> u64 {
+        self.seed + if self.wide { WIDE } else { 0 }
+    }
+
     /// Whether a leader stands still in it for a while.
     pub(crate) fn freezes(&self) -> bool {
         let dooms = self.dooms.get(&Process::Sets).into_iter().flatten();

@@ -36,6 +36,13 @@ pub(crate) const CONTROL: &str = "control";
 /// Kinds the Application controller looks at: fewer watches, faster worlds.
 const INCLUSIONS: &str = r#"
 - apiGroups: [""]
+  kinds: [ConfigMap, Pod, Namespace]
+- apiGroups: [apps]
+  kinds: [Deployment, ReplicaSet]
+"#;
+/// Fewer still, in wide worlds.
+const FEW_INCLUSIONS: &str = r#"
+- apiGroups: [""]
   kinds: [ConfigMap, Namespace]
 - apiGroups: [apps]
   kinds: [Deployment]
@@ -391,7 +398,7 @@ async fn control(scenario: &Scenario) -> Cluster {
         },
         "data": {
             "timeout.reconciliation": "60s", "timeout.reconciliation.jitter": "10s",
-            "resource.inclusions": INCLUSIONS,
+            "resource.inclusions": if scenario.wide { FEW_INCLUSIONS } else { INCLUSIONS },
         },
     }));
     found.extend(scenario.members.iter().map(|name| cluster_secret(name)));

@@ -14,48 +14,50 @@ use parking_lot::Mutex;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Worlds from this number on are wide: they have more to go wrong.
+const WIDE: u64 = 1_000_000;
 /// How many worlds are searched.
 const SEEDS: u64 = 1000;
 
 /// What a rule closes, the rule, the invariant that breaks without it, and a seed in which it does.
 const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["I1"], Rule::StepsAreReached, "I1", 1),
-    (&["I2"], Rule::Limit, "I2", 5),
+    (&["I2"], Rule::Limit, "I2", 2),
     (&["H15"], Rule::HeldSteps, "I2", 29),
-    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 43),
+    (&["H14", "W5"], Rule::SlotsAreKept, "I2", 15),
     (&["H3"], Rule::HealsTakeSlots, "I2", 17),
-    (&["H4"], Rule::Arming, "I1", 586),
+    (&["H4"], Rule::Arming, "I1", 133),
     (&["H5", "W3"], Rule::PinnedOperations, "I1", 1),
     (&["H10"], Rule::OneRevision, "I1 I6", 1),
     (&["H7"], Rule::RunNumbers, "I1", 1),
     (&["H12"], Rule::AdoptedOnce, "I1 I6", 1),
-    (&["H24"], Rule::Guard, "I3", 50),
+    (&["H24"], Rule::Guard, "I3", 6),
     (&["W6"], Rule::AskedForComparison, "I6", 9),
-    (&["W10"], Rule::Triggers, "I7", 184),
+    (&["W10"], Rule::Triggers, "I7", 15),
     (&["I3"], Rule::DeletionOrder, "I3", 31),
     (&["I4"], Rule::Approval, "I4", 23),
-    (&["W8"], Rule::NewestVersion, "I1 I2", 194),
-    (&["W4"], Rule::DriftIsHealed, "I6", 189),
+    (&["W8"], Rule::NewestVersion, "I1 I2", 105),
+    (&["W4"], Rule::DriftIsHealed, "I6", 384),
     (&["W7"], Rule::BegunOnce, "I7", 1),
     (&["W11"], Rule::LaterStepsClose, "I1 I6", 83),
     (&["W12"], Rule::TerminatingIsLeftAlone, "I1", 127),
-    (&["H1"], Rule::Fencing, "I1", 864),
-    (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 81),
+    (&["H1"], Rule::Fencing, "I1", 437),
+    (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 510),
     (&["H6"], Rule::BusyIsLeftAlone, "I1", 57),
-    (&["H17"], Rule::ConsistentList, "I1", 83),
-    (&["H18"], Rule::Uids, "I6 I1 I3", 251),
+    (&["H17"], Rule::ConsistentList, "I1", 71),
+    (&["H18"], Rule::Uids, "I6 I1 I3", 226),
     (&["I6"], Rule::Blockers, "I6", 12),
     (&["I7"], Rule::QuietViews, "I7", 2),
-    (&["H13"], Rule::LostOperations, "I6", 382),
+    (&["H13"], Rule::LostOperations, "I6", 99),
     (&["H9"], Rule::Barrier, "I1", 45),
     (&["W9"], Rule::ComparedAfter, "I1", 45),
-    (&["H25"], Rule::InvalidFirst, "I1 I6", 78),
+    (&["H25"], Rule::InvalidFirst, "I1 I6", 26),
     (&["H8"], Rule::WholeSyncs, "I1", 428),
-    (&["W1"], Rule::ComparedToSpec, "I1", 55),
+    (&["W1"], Rule::ComparedToSpec, "I1", 6),
     (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
-    (&["W2", "H11"], Rule::PinIsReported, "I1 I6", 24),
-    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", 1362),
-    (&["I5"], Rule::PhasesAreGated, "I5", 6),
+    (&["W2", "H11"], Rule::PinIsReported, "I1 I6", WIDE + 24),
+    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", WIDE + 1362),
+    (&["I5"], Rule::PhasesAreGated, "I5", WIDE + 6),
 ];
 
 fn number(variable: &str) -> Option<u64> {
@@ -78,7 +80,8 @@ fn the_judge_notices_each_rule_that_is_missing() {
         else {
             return;
         };
-        let worlds = std::iter::once(seed).chain((1..=SEEDS).filter(|other| *other != seed));
+        let first = if seed >= WIDE { WIDE } else { 0 };
+        let worlds = std::iter::once(seed).chain((first + 1..=first + SEEDS).filter(|other| *other != seed));
         let found = worlds.into_iter().find_map(|seed| Some((seed, broken(rule, invariant, seed)?)));
         match found {
             Some((seed, violation)) => println!("{rule:?} ({}): seed {seed}: {violation}", names.join(", ")),

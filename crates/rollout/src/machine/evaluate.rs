@@ -225,7 +225,6 @@ impl Case<'_> {
         let mend = match reason {
             _ if live.is_busy() || !self.is_settled() => None,
             Reason::OutOfSyncAfterSync => self.heal(done),
-            Reason::SpecRewritten => self.rewrite(),
             _ => None,
         };
         Outcome::Regressed(reason, message, mend)
@@ -616,12 +615,6 @@ impl Case<'_> {
             healing.not_before = healing.not_before.max(self.since.checked_add(GRACE).ok());
         }
         Some(healing)
-    }
-
-    /// Writes the specification anew over what somebody has made of it.
-    fn rewrite(&self) -> Option<Ready> {
-        let may = self.ordered && !self.held && self.live.closed.is_none() && self.barrier().is_none();
-        may.then(|| Ready { intent: Intent::Start, ..self.healing("its specification was changed") })
     }
 
     /// Brings drift back to the pin of before, where its step has not come yet. The old pin is the stamp's: the live

@@ -90,6 +90,11 @@ impl Fault {
         Fault::GitBehind,
     ];
 
+    /// Those of worlds that are not wide.
+    pub(crate) fn narrow() -> &'static [Fault] {
+        &Fault::ALL[..Fault::ALL.len() - 1]
+    }
+
     /// As it is named on a command line: `crash-before`.
     pub(crate) fn name(self) -> String {
         let mut name = String::new();
@@ -207,7 +212,7 @@ pub(crate) struct Weather {
 
 impl Weather {
     /// Draws the weather of a world in which one fault is sure to be tried, alone or among others.
-    pub(crate) fn new(dice: &mut Dice, featured: Fault, alone: bool) -> Weather {
+    pub(crate) fn new(dice: &mut Dice, featured: Fault, alone: bool, wide: bool) -> Weather {
         let others = |dice: &mut Dice, percent: u64| dice.chance(percent) && !alone;
         let mut lag = Duration::from_millis(*dice.pick(&[0, 500, 2_000, 5_000]));
         if alone {
@@ -228,7 +233,7 @@ impl Weather {
             }
         }
         // Lists fill caches where watches cannot go on.
-        let relists = [Fault::TooOld, Fault::StaleList].contains(&featured);
+        let relists = featured == Fault::TooOld || (featured == Fault::StaleList && wide);
         let cuts = relists || featured == Fault::WatchCut || others(dice, 20);
         let cut = cuts.then(|| Duration::from_secs(*dice.pick(&[10, 30, 90])));
         let too_old = match cuts {
