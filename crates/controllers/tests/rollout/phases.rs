@@ -276,15 +276,22 @@ async fn phases_that_make_no_sense_hold_everything_and_say_why() {
         return;
     }
     scene.commit(&names(), "0");
-    scene.apply(phased(|_, phase| phase["percentage"] = 20.into())).await;
+    let url = "http://hooks.example.com/call";
+    scene.apply(phased(|_, phase| phase["preHooks"][0]["http"]["url"] = url.into())).await;
     scene
-        .until("a condition", |scene| {
+        .until("what is wrong to be told", |scene| {
             let set = scene.set("fleet");
-            let conditions = set["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            conditions.iter().any(|condition| condition["type"] == "InvalidPhaseConfig")
-                || scene.applications().len() == 6
+            let mut conditions = set["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.any(|condition| {
+                condition["type"] == "InvalidPhaseConfig"
+                    && condition["status"] == "True"
+                    && text(condition, "/message").contains("preHooks[0]")
+            })
         })
         .await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(scene.applications().is_empty(), "nobody is created");
+    assert!(scene.receiver.calls().is_empty(), "nothing is called");
 }
 
 #[tokio::test(start_paused = true)]
