@@ -199,6 +199,8 @@ words! {
         Held = "Held",
         /// It changes.
         Updating = "Updating",
+        /// It changes, and a person has to approve a deletion first.
+        AwaitingApproval = "AwaitingApproval",
         /// It is done.
         Healthy = "Healthy",
         /// It is as it is to be, and was before.

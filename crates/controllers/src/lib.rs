@@ -9,6 +9,7 @@ mod controller;
 pub mod digest;
 mod environment;
 mod events;
+mod guarded;
 mod leader;
 mod metrics;
 mod namespaces;

@@ -169,7 +169,7 @@ fn entry<'p>(phase: &'p PhaseStatus, name: &str) -> Option<&'p PhaseApplication>
 /// Whether an Application has been let through and changed.
 fn is_begun(state: &PhaseApplicationState) -> bool {
     use PhaseApplicationState as S;
-    matches!(state, S::Updating | S::Healthy | S::Unchanged | S::Failed)
+    matches!(state, S::Updating | S::AwaitingApproval | S::Healthy | S::Unchanged | S::Failed)
 }
 
 /// Whether an Application is, or is being, put back.

@@ -91,6 +91,8 @@ pub enum Progress {
     NotStarted,
     /// It was written, and is neither done nor failed.
     UnderWay,
+    /// It was written, and a person has to approve something before it goes on. In words, what.
+    AwaitingApproval(String),
     /// It is synced and healthy at the pin.
     Done,
     /// It was done at the pin, and is no longer.

@@ -26,7 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::blocker::Reason;
 use crate::head::{Change, Done, Head, Intent, Opening, Row, Run};
-use crate::live::Live;
+use crate::live::{Live, Operation};
 use crate::pin::{Fingerprint, Pin, Resolution, SourceKey};
 use evaluate::{Asked, Outcome, Ready, Wait};
 use tally::{Hold, Share, Tally};

@@ -429,7 +429,20 @@ impl<'w> People<'w> {
                 meant.contains(name) && was_synced(app) && !(heals && is_at_last_sync(app))
             })
             .await;
+            return;
         }
+        // What stood in a phase's way is mended by now; that it is to be tried again is for people to say.
+        if round < 8 && self.has_failed_phase() {
+            self.act(&Action::Retry { app: None }).await;
+        }
+    }
+
+    /// Whether a phase has failed and is held for people to decide.
+    fn has_failed_phase(&self) -> bool {
+        let sets = World::objects(&self.world.control, "applicationsets.argoproj.io");
+        let generators = sets.get(SET).and_then(|set| set.pointer("/status/phases")?.as_array());
+        let phases = generators.into_iter().flatten().filter_map(|generator| generator["phases"].as_array());
+        phases.flatten().any(|phase| phase["state"] == "Failed")
     }
 
     /// Brings back what was moved into a project that does not exist, where the set does not: nothing of it can be deleted.

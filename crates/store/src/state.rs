@@ -146,7 +146,7 @@ impl State {
 
     /// Makes a planned event the newest one, and notes whom to wake once the lock is released.
     pub(crate) fn apply(&mut self, event: Event, wakes: &mut Wakes) -> Arc<Record> {
-        debug_assert_eq!(event.revision, self.revision + 1, "revisions are gapless");
+        assert_eq!(event.revision, self.revision + 1, "revisions are gapless");
         let event = Arc::new(event);
         self.revision = event.revision;
         let table = self.table_mut(&event.record.key.resource);

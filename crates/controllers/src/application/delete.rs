@@ -7,7 +7,7 @@ use baton_api::Application;
 use baton_api::application_status::ApplicationCondition;
 use baton_api::names::application::DELETION_APPROVED;
 use baton_api::object::{KindInfo, Object};
-use baton_clusters::Cluster;
+use baton_clusters::{Cluster, ClusterError};
 use baton_sync::action::{Outcome, Verb};
 use baton_sync::approval::{self, Approvals};
 use baton_sync::conditions::{self, Finding};
@@ -155,14 +155,11 @@ impl Reconciler {
         let instance = self.instance(key);
         let mut live = cluster.managed(&instance);
         if stage == Stage::Cascade {
-            for (api_version, unseen) in deletion::unseen(application, &live, now) {
-                match cluster.fetch(&api_version, &unseen).await {
-                    Ok(Some(found)) if config.tracking.manages(&found, &instance) => live.push(found),
-                    Ok(_) => {}
-                    Err(error) => {
-                        let why = error.to_string();
-                        return self.decide_without(application, deletion::Cluster::Unreachable(&why), now);
-                    }
+            match self.unseen(key, application, &live, ground, config).await {
+                Ok(found) => live.extend(found),
+                Err(error) => {
+                    let why = error.to_string();
+                    return self.decide_without(application, deletion::Cluster::Unreachable(&why), now);
                 }
             }
         }
@@ -209,6 +206,36 @@ impl Reconciler {
             settings: &DeletionSettings::default(),
             now,
         })
+    }
+
+    /// What is the Application's own and there, though it is not seen. What is found to be gone is not asked for again.
+    async fn unseen(
+        &self,
+        key: &ObjectKey,
+        application: &Application,
+        live: &[Arc<Value>],
+        ground: &Ground,
+        config: &Config,
+    ) -> Result<Vec<Arc<Value>>, ClusterError> {
+        let memory = self.memory(key);
+        let mut unseen = deletion::unseen(application, live);
+        memory.lock().leave_out_gone(application.metadata.uid.as_deref(), &mut unseen);
+        let mut asked = Vec::with_capacity(unseen.len());
+        for (key, api_version) in unseen {
+            asked.push(async move { (ground.cluster.fetch(&api_version, &key).await, key) }.boxed());
+        }
+        let instance = self.instance(key);
+        let mut answers = futures::stream::iter(asked).buffer_unordered(AT_ONCE);
+        let mut found = Vec::new();
+        while let Some((answer, key)) = answers.next().await {
+            match answer {
+                Ok(Some(object)) if config.tracking.manages(&object, &instance) => found.push(object),
+                // What may not be read may not be deleted either.
+                Ok(_) | Err(ClusterError::Forbidden(_)) => memory.lock().note_gone(key),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 
     /// The delete hooks as the source has them now.

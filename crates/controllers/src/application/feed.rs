@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guarded::Guarded;
 use baton_api::names::DEFAULT_PROJECT;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
 use baton_api::{AppProject, Application};
 use baton_clusters::{BrokenCluster, ClusterAccess};
 use baton_sync::refresh::Level;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
 
 use super::Shared;
@@ -86,12 +86,12 @@ fn concerns_us(before: &Application, after: &Application) -> bool {
         || meta(before) != meta(after)
 }
 
-impl Follower<DeserializeGuard<Application>> for Feed {
+impl Follower<Guarded<Application>> for Feed {
     fn begin(&mut self) {
         self.0.known.applications.lock().begin();
     }
 
-    fn listed(&mut self, application: DeserializeGuard<Application>) {
+    fn listed(&mut self, application: Guarded<Application>) {
         if !self.may_know(&application) {
             return;
         }
@@ -104,7 +104,7 @@ impl Follower<DeserializeGuard<Application>> for Feed {
         changes.into_iter().for_each(|change| self.application(Some(change)));
     }
 
-    fn applied(&mut self, application: DeserializeGuard<Application>) {
+    fn applied(&mut self, application: Guarded<Application>) {
         if !self.may_know(&application) {
             return;
         }
@@ -112,7 +112,7 @@ impl Follower<DeserializeGuard<Application>> for Feed {
         self.application(change);
     }
 
-    fn deleted(&mut self, application: DeserializeGuard<Application>) {
+    fn deleted(&mut self, application: Guarded<Application>) {
         let change = self.0.known.applications.lock().deleted(application.meta());
         self.application(change);
     }
@@ -129,7 +129,7 @@ impl Names {
         Names { feed, seen: BTreeSet::new() }
     }
 
-    fn project(&self, name: &str, project: Option<DeserializeGuard<AppProject>>) {
+    fn project(&self, name: &str, project: Option<Guarded<AppProject>>) {
         let shared = &self.feed.0;
         let after = project.map(|project| match project.0 {
             Ok(project) => Ok(Arc::new(project)),
@@ -284,12 +284,12 @@ impl Follower<Secret> for Names {
     }
 }
 
-impl Follower<DeserializeGuard<AppProject>> for Names {
+impl Follower<Guarded<AppProject>> for Names {
     fn begin(&mut self) {
         self.seen.clear();
     }
 
-    fn listed(&mut self, project: DeserializeGuard<AppProject>) {
+    fn listed(&mut self, project: Guarded<AppProject>) {
         self.seen.insert(project.name_any());
         self.applied(project);
     }
@@ -299,11 +299,11 @@ impl Follower<DeserializeGuard<AppProject>> for Names {
         known.iter().filter(|name| !self.seen.contains(*name)).for_each(|name| self.project(name, None));
     }
 
-    fn applied(&mut self, project: DeserializeGuard<AppProject>) {
+    fn applied(&mut self, project: Guarded<AppProject>) {
         self.project(&project.name_any(), Some(project));
     }
 
-    fn deleted(&mut self, project: DeserializeGuard<AppProject>) {
+    fn deleted(&mut self, project: Guarded<AppProject>) {
         self.project(&project.name_any(), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::guarded::Guarded;
 use baton_api::application::Destination;
 use baton_api::names::{DEFAULT_PROJECT, IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
 use baton_api::{AppProject, Application};
@@ -10,7 +11,6 @@ use baton_clusters::{BrokenCluster, ClusterAccess};
 use baton_source::{RepositorySecret, Trust};
 use baton_sync::project::{ProjectRules, ScopedCluster};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::DeserializeGuard;
 use parking_lot::{Mutex, RwLock};
 
 use super::config::Config;
@@ -38,9 +38,9 @@ pub(super) enum Held {
 }
 
 impl Kept for Held {
-    type Object = DeserializeGuard<Application>;
+    type Object = Guarded<Application>;
 
-    fn keep(object: DeserializeGuard<Application>) -> Held {
+    fn keep(object: Guarded<Application>) -> Held {
         match object.0 {
             Ok(mut application) => {
                 baton_sync::approval::keep_record(&mut application.metadata);

@@ -1,6 +1,6 @@
 //! What a controller remembers of an Application between passes. All of it can be found out anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(super) struct Memory {
     /// Of the objects that were rendered last.
     last_digest: Option<[u8; 32]>,
     verdicts: BTreeMap<ResourceKey, Verdict>,
+    /// What an Application that is being deleted, by its UID, was found to have no longer.
+    gone: (Option<Arc<str>>, BTreeSet<ResourceKey>),
 }
 
 /// Whether a target and a live object differ, and what was looked at to tell.
@@ -97,6 +99,18 @@ impl Memory {
 
     pub(super) fn end_pause(&mut self) {
         self.pause = None;
+    }
+
+    /// Leaves out what was found to be gone.
+    pub(super) fn leave_out_gone(&mut self, uid: Option<&str>, unseen: &mut BTreeMap<ResourceKey, String>) {
+        if self.gone.0.as_deref() != uid {
+            self.gone = (uid.map(Arc::from), BTreeSet::new());
+        }
+        unseen.retain(|key, _| !self.gone.1.contains(key));
+    }
+
+    pub(super) fn note_gone(&mut self, key: ResourceKey) {
+        self.gone.1.insert(key);
     }
 
     /// Forgets objects that no longer matter.

@@ -31,6 +31,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guarded::Guarded;
 use axum::Router;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_api::{AppProject, Application};
@@ -39,7 +40,6 @@ use baton_manifests::Manifests;
 use baton_sync::refresh::Level;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Config as WatchConfig;
 use kube::{Api, Client};
 use parking_lot::{Mutex, RwLock};
@@ -291,7 +291,7 @@ impl ApplicationController {
         let (client, own) = (&shared.client, shared.settings.namespace.as_str());
         let synced = &shared.synced;
         let feed = Feed(shared.clone());
-        let applications: Api<DeserializeGuard<Application>> = scoped(client, shared.allowed.only());
+        let applications: Api<Guarded<Application>> = scoped(client, shared.allowed.only());
         tasks.spawn(
             follow(
                 "applications",
@@ -314,7 +314,7 @@ impl ApplicationController {
             )
             .map(|()| "watch of Secrets"),
         );
-        let projects: Api<DeserializeGuard<AppProject>> = Api::namespaced(client.clone(), own);
+        let projects: Api<Guarded<AppProject>> = Api::namespaced(client.clone(), own);
         tasks.spawn(
             follow(
                 "appprojects",

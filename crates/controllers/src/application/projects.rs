@@ -6,7 +6,6 @@ use std::time::Duration;
 use baton_api::names::{API_VERSION, DEFAULT_PROJECT};
 use baton_api::{AppProject, Application};
 use baton_sync::project::released;
-use kube::core::DeserializeGuard;
 use serde_json::json;
 
 use super::Shared;
@@ -85,9 +84,9 @@ async fn applications(shared: &Shared) -> Result<Vec<Application>, ApiError> {
     let namespace = shared.allowed.only().unwrap_or_default();
     let objects = Objects::new(shared.client.clone(), API_VERSION, "applications", namespace, false);
     let (mut found, mut unreadable) = (Vec::new(), false);
-    let read = |object| match serde_json::from_value::<DeserializeGuard<Application>>(object) {
-        Ok(DeserializeGuard(Ok(application))) => found.push(application),
-        _ => unreadable = true,
+    let read = |object| match serde_json::from_value::<Application>(object) {
+        Ok(application) => found.push(application),
+        Err(_) => unreadable = true,
     };
     objects.each(None, read).await?;
     match unreadable {

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
+use crate::guarded::Guarded;
 use baton_api::application_status::ApplicationStatus;
 use baton_api::edit::patch_between;
 use baton_api::names::API_VERSION;
 use baton_api::{Application, ApplicationSpec};
 use kube::Client;
-use kube::core::DeserializeGuard;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -99,13 +99,13 @@ impl Writer {
     }
 
     fn fold(&self, key: &ObjectKey, raw: Value) -> Option<Arc<Application>> {
-        match serde_json::from_value::<DeserializeGuard<Application>>(raw) {
-            Ok(DeserializeGuard(Ok(mut application))) => {
+        match serde_json::from_value::<Application>(raw) {
+            Ok(mut application) => {
                 baton_sync::approval::keep_record(&mut application.metadata);
-                self.known.applications.lock().fold(DeserializeGuard(Ok(application.clone())));
+                self.known.applications.lock().fold(Guarded(Ok(application.clone())));
                 Some(Arc::new(application))
             }
-            _ => {
+            Err(_) => {
                 self.known.applications.lock().doubt(key);
                 None
             }

@@ -47,8 +47,8 @@ mod tests {
 
     use super::*;
     use crate::cache::{Applications, Observed, Sets};
+    use crate::guarded::Guarded;
     use baton_api::ApplicationSet;
-    use kube::core::DeserializeGuard;
     use serde::Deserialize;
     use serde_json::{Value, json};
 
@@ -142,7 +142,7 @@ mod tests {
 
     fn set_wakes(from: Option<Value>, to: Option<Value>) -> bool {
         let mut sets = Sets::default();
-        let read = |value: &Value| DeserializeGuard::<ApplicationSet>::deserialize(value).expect("a set");
+        let read = |value: &Value| Guarded::<ApplicationSet>::of(value).expect("a set");
         if let Some(from) = &from {
             sets.applied(read(from));
         }
@@ -162,7 +162,7 @@ mod tests {
                 "spec": {},
             })
         };
-        let read = |value: &Value| DeserializeGuard::<ApplicationSet>::deserialize(value).expect("a set");
+        let read = |value: &Value| Guarded::<ApplicationSet>::of(value).expect("a set");
         let key = ObjectKey::new("n", "s");
         let mut sets = Sets::default();
         sets.applied(read(&set("1", "old")));

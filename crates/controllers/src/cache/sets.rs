@@ -7,13 +7,14 @@ use baton_api::ApplicationSet;
 use baton_api::application_status::{HealthCode, HealthStatus, ResourceStatus, SyncCode};
 use baton_api::names::{GROUP, VERSION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{DeserializeGuard, Resource};
+use kube::core::Resource;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ObjectKey;
 use super::store::{Change, Kept, Store};
 use crate::digest::{Digest, Hasher};
+use crate::guarded::Guarded;
 
 /// An ApplicationSet as far as it could be read.
 #[derive(Debug, Clone)]
@@ -110,7 +111,7 @@ pub(crate) fn written(name: &str, namespace: &str, sync: SyncCode, health: Healt
 // === impl Held ===
 
 impl Kept for Held {
-    type Object = DeserializeGuard<ApplicationSet>;
+    type Object = Guarded<ApplicationSet>;
 
     fn metadata(&self) -> &ObjectMeta {
         match self {
@@ -119,7 +120,7 @@ impl Kept for Held {
         }
     }
 
-    fn keep(object: DeserializeGuard<ApplicationSet>) -> Held {
+    fn keep(object: Guarded<ApplicationSet>) -> Held {
         match object.0 {
             Ok(set) => Held::Whole(Whole::new(set)),
             Err(invalid) => {
@@ -139,17 +140,17 @@ pub(crate) type SetChange = Change<Held>;
 impl Sets {
     /// [`Store::fold`] of what the API answered.
     pub(crate) fn fold_raw(&mut self, key: &ObjectKey, raw: &Value) {
-        match DeserializeGuard::<ApplicationSet>::deserialize(raw) {
-            Ok(set @ DeserializeGuard(Ok(_))) => self.fold(set),
-            _ => self.doubt(key),
+        match ApplicationSet::deserialize(raw) {
+            Ok(set) => self.fold(Guarded(Ok(set))),
+            Err(_) => self.doubt(key),
         }
     }
 
     /// [`Store::learn`] of what the API answered.
     pub(crate) fn learn_raw(&mut self, key: &ObjectKey, raw: &Value) {
-        match DeserializeGuard::<ApplicationSet>::deserialize(raw) {
-            Ok(set @ DeserializeGuard(Ok(_))) => self.learn(set),
-            _ => self.doubt(key),
+        match ApplicationSet::deserialize(raw) {
+            Ok(set) => self.learn(Guarded(Ok(set))),
+            Err(_) => self.doubt(key),
         }
     }
 

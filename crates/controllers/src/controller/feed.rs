@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guarded::Guarded;
 use baton_api::project::SyncWindow;
 use baton_api::{AppProject, ApplicationSet};
 use baton_generators::demands_signatures;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
 
 use super::Shared;
@@ -75,12 +75,12 @@ impl Feed {
     }
 }
 
-impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
+impl Follower<Guarded<ApplicationSet>> for Feed {
     fn begin(&mut self) {
         self.0.known.sets.lock().begin();
     }
 
-    fn listed(&mut self, set: DeserializeGuard<ApplicationSet>) {
+    fn listed(&mut self, set: Guarded<ApplicationSet>) {
         if !self.may_know(&set) {
             return;
         }
@@ -93,7 +93,7 @@ impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
         changes.into_iter().for_each(|change| self.set(Some(change)));
     }
 
-    fn applied(&mut self, set: DeserializeGuard<ApplicationSet>) {
+    fn applied(&mut self, set: Guarded<ApplicationSet>) {
         if !self.may_know(&set) {
             return;
         }
@@ -101,7 +101,7 @@ impl Follower<DeserializeGuard<ApplicationSet>> for Feed {
         self.set(change);
     }
 
-    fn deleted(&mut self, set: DeserializeGuard<ApplicationSet>) {
+    fn deleted(&mut self, set: Guarded<ApplicationSet>) {
         let change = self.0.known.sets.lock().deleted(set.meta());
         self.set(change);
     }
@@ -244,12 +244,12 @@ impl Follower<Secret> for Names {
     }
 }
 
-impl Follower<DeserializeGuard<AppProject>> for Names {
+impl Follower<Guarded<AppProject>> for Names {
     fn begin(&mut self) {
         self.seen.clear();
     }
 
-    fn listed(&mut self, project: DeserializeGuard<AppProject>) {
+    fn listed(&mut self, project: Guarded<AppProject>) {
         self.seen.insert(project.name_any());
         self.applied(project);
     }
@@ -262,7 +262,7 @@ impl Follower<DeserializeGuard<AppProject>> for Names {
         }
     }
 
-    fn applied(&mut self, project: DeserializeGuard<AppProject>) {
+    fn applied(&mut self, project: Guarded<AppProject>) {
         // Of a project that cannot be read the strictest is believed.
         let signed = project.0.as_ref().map_or(true, |project| demands_signatures(&project.spec));
         let windows = project.0.as_ref().map(|project| project.spec.sync_windows.clone());
@@ -270,7 +270,7 @@ impl Follower<DeserializeGuard<AppProject>> for Names {
         self.project(&project.name_any(), Some(signed));
     }
 
-    fn deleted(&mut self, project: DeserializeGuard<AppProject>) {
+    fn deleted(&mut self, project: Guarded<AppProject>) {
         self.windows(&project.name_any(), Vec::new());
         self.project(&project.name_any(), None);
     }

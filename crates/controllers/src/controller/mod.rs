@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guarded::Guarded;
 use axum::Router;
 use baton_api::names::APPLICATION_SET_LEASE;
 use baton_api::names::baton::{GUARD_SUFFIX, SET_LABEL, WITNESS_SUFFIX};
@@ -16,7 +17,6 @@ use baton_generators::Generators;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ListParams;
-use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::RwLock;
@@ -334,7 +334,7 @@ impl Controller {
         let (client, own) = (&shared.client, shared.settings.namespace.as_str());
         let synced = &shared.synced;
         let watched = shared.allowed.only();
-        let sets: Api<DeserializeGuard<ApplicationSet>> = scoped(client, watched);
+        let sets: Api<Guarded<ApplicationSet>> = scoped(client, watched);
         let feed = Feed(shared.clone());
         tasks.spawn(
             follow("applicationsets", sets, Config::default(), synced.sets.clone(), feed.clone())
@@ -363,7 +363,7 @@ impl Controller {
             )
             .map(|()| "watch of Secrets"),
         );
-        let projects: Api<DeserializeGuard<AppProject>> = Api::namespaced(client.clone(), own);
+        let projects: Api<Guarded<AppProject>> = Api::namespaced(client.clone(), own);
         tasks.spawn(
             follow(
                 "appprojects",

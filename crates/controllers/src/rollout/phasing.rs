@@ -10,6 +10,7 @@ use baton_api::ApplicationSet;
 use baton_api::names::baton as names;
 use baton_phases::lint::{Contradiction, contradictions};
 use baton_phases::{Gate as Ruled, Hold, Notice, Progress as Far, Requests, assign};
+use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Gate, Gates, PhaseWait, Progress, Status};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -229,11 +230,20 @@ impl Reconciler {
 
 /// How far an Application is, as phases see it.
 fn seen_of(name: &str, progress: Progress, phasing: &Phasing) -> SeenApp {
+    let blocked = |reason: Reason| {
+        let blocker = progress.blocker.as_ref().filter(|blocker| blocker.reason == reason);
+        blocker.map(|blocker| blocker.message.clone())
+    };
     let far = match (&progress.failure, &progress.regressed, progress.status) {
         (Some(why), ..) => {
             Far::Failed { reason: why.reason.as_str().to_owned(), message: why.message.clone() }
         }
         (_, Some(why), _) => Far::Regressed(why.message.clone()),
+        _ if blocked(Reason::ApprovalRequired).is_some() => {
+            Far::AwaitingApproval(blocked(Reason::ApprovalRequired).unwrap_or_default())
+        }
+        // What is being deleted is no longer changed; what comes in its place has not started.
+        _ if blocked(Reason::Leaving).is_some() => Far::NotStarted,
         (_, _, Status::Healthy) => Far::Done,
         (_, _, Status::Pending | Status::Progressing) => Far::UnderWay,
         (_, _, Status::Waiting) => Far::NotStarted,

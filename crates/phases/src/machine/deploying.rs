@@ -47,6 +47,8 @@ impl Work<'_> {
             Progress::Done if seen.touched || is_begun(&entry.state) => S::Healthy,
             Progress::Done => S::Unchanged,
             Progress::Failed { .. } => S::Failed,
+            // People may take their time: no deadline runs meanwhile.
+            Progress::AwaitingApproval(_) => S::AwaitingApproval,
             // What took too long has failed, until it is done or a person has it tried again.
             Progress::UnderWay | Progress::Regressed(_) if entry.state == S::Failed => S::Failed,
             Progress::UnderWay | Progress::Regressed(_) => match self.late_at(entry, plan) {

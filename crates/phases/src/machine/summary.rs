@@ -97,6 +97,12 @@ impl Work<'_> {
                     }
                     _ => format!("{} is being updated", entry.name),
                 },
+                PhaseApplicationState::AwaitingApproval => match self.seen(&entry.name) {
+                    Some(Seen { progress: Progress::AwaitingApproval(what), .. }) => {
+                        format!("{} needs approval: {what}", entry.name)
+                    }
+                    _ => format!("{} needs approval", entry.name),
+                },
                 PhaseApplicationState::Held if is_under_way(&phase.state) => {
                     format!("{} has not started", entry.name)
                 }

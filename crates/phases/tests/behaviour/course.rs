@@ -182,6 +182,30 @@ fn who_waits_for_another_gate_is_not_late() {
 }
 
 #[test]
+fn people_who_have_to_approve_may_take_their_time() {
+    let mut world = World::new(&phase("dev", "dev", "progressDeadline: 1m"), &["dev-a"]);
+    world.settle();
+    world.see("dev-a", Progress::UnderWay);
+    world.settle();
+    world.see("dev-a", Progress::AwaitingApproval("pruning of ConfigMap a".to_owned()));
+    world.settle();
+    world.wait(Duration::from_secs(3600));
+    let decision = world.settle();
+    assert_eq!(world.state(0), PhaseState::Deploying);
+    assert_eq!(decision.waits[0].message, "dev-a needs approval: pruning of ConfigMap a");
+    assert_eq!(world.phase(0).applications[0].state, PhaseApplicationState::AwaitingApproval);
+    // From then on the time runs that it has for itself.
+    world.see("dev-a", Progress::UnderWay);
+    world.settle();
+    world.wait(Duration::from_secs(59));
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Deploying);
+    world.wait(Duration::from_secs(1));
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Failed);
+}
+
+#[test]
 fn row_06_another_rollout_begins_at_the_first_phase_and_ends_the_calls_of_the_one_before() {
     let hooks = format!("preHooks: [{}]", hook("h", ""));
     let mut world =

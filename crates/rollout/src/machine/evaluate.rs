@@ -225,9 +225,16 @@ impl Case<'_> {
         let mend = match reason {
             _ if live.is_busy() || !self.is_settled() => None,
             Reason::OutOfSyncAfterSync => self.heal(done),
+            Reason::SpecRewritten => self.rewrite(),
             _ => None,
         };
         Outcome::Regressed(reason, message, mend)
+    }
+
+    /// A specification that somebody changed since is written over and synced, where nothing speaks against it.
+    fn rewrite(&self) -> Option<Ready> {
+        let may = self.ordered && !self.held && self.live.closed.is_none() && self.barrier().is_none();
+        may.then(|| Ready { intent: Intent::Start, ..self.healing("its specification was changed") })
     }
 
     /// Whether its last write asked for a comparison, and has landed.

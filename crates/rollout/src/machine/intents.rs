@@ -107,7 +107,9 @@ impl Machine {
                 true => !live.is_as_stamped(),
                 false => differs,
             };
-            if what == Intent::Heal && edited {
+            // An operation that has ended since cannot be ended: nobody would carry out what is then said to run.
+            let ended = live.operation.is_none() || !live.last.as_ref().is_some_and(Operation::is_running);
+            if (what == Intent::Heal && edited) || (what == Intent::Terminate && ended) {
                 what = Intent::Fence;
             }
             let (stamped, revisions) = match what {
@@ -134,7 +136,8 @@ impl Machine {
                 revisions,
                 nonce: what.asks_for_comparison().then(|| format!("{}-{}", self.head.run.seq, row.n).into()),
             });
-            if what == Intent::Heal {
+            // Who fights over an Application that is done does so ever more slowly.
+            if what == Intent::Heal || (what == Intent::Start && row.done.is_some()) {
                 app.heals = (app.heals.0 + 1, Some(now));
             }
             if what.asks_for_comparison() {

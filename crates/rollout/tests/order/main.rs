@@ -10,7 +10,10 @@ mod world;
 
 use std::sync::Arc;
 
+use baton_api::application_status::OperationPhase;
 use baton_rollout::blocker::Reason;
+use baton_rollout::head::Intent;
+use baton_rollout::live::{Live, Operation};
 use serde_json::json;
 
 use controller::Controller;
@@ -60,6 +63,43 @@ fn a_rollout_that_is_never_left_alone_ends_or_says_that_it_starves() {
         assert!(finished > 0 || starved > 0, "{:#?}", world.tail());
         assert!(slow || finished > 0, "no run ended: {:#?}", world.tail());
     }
+}
+
+/// An operation of an earlier run is to be ended, and ends by itself before that is written: nobody says of it then that
+/// it runs, since nobody would carry it out.
+#[test]
+fn an_operation_that_has_ended_meanwhile_is_not_ended() {
+    let mut world = World::new(3);
+    world.faulty = false;
+    let mut controller = Controller::start(&mut world);
+    let (mut retrying, mut ended): (Option<Arc<str>>, bool) = (None, false);
+    while world.now < 600_000 && !(ended && controller.machine.head().run.finished.is_some()) {
+        world.now += 100;
+        if retrying.is_none() || ended {
+            world.live_on();
+        }
+        let (version, second) = (world.version + 1, (world.now / 1000).cast_signed());
+        let runs = |live: &Live| live.last.as_ref().is_some_and(Operation::is_running);
+        if let Some(thing) = world.things.values_mut().find(|thing| runs(&thing.live)) {
+            let last = thing.live.last.as_mut().expect("an operation");
+            let intends =
+                controller.machine.head().rows().iter().any(|row| row.intent == Some(Intent::Terminate));
+            if retrying.is_none() {
+                (last.retrying, retrying) = (true, Some(thing.live.name.clone()));
+                (thing.live.version, world.version) = (version, version);
+                world.branch += 1;
+            } else if intends && !ended {
+                (last.phase, last.finished, ended) = (OperationPhase::Succeeded, Some(second), true);
+                (thing.operation, thing.live.operation) = (None, None);
+                (thing.live.version, world.version) = (version, version);
+            }
+        }
+        controller.listen(&world);
+        controller.act(&mut world);
+    }
+    assert!(ended, "{:#?}", world.tail());
+    assert!(!world.trace.iter().any(|line| line.contains("Terminate")), "{:#?}", world.tail());
+    assert!(controller.machine.head().run.finished.is_some(), "{:#?}", world.tail());
 }
 
 /// Applications are deleted and made anew, and nobody hears of their end: each counts once, and the rollout ends.

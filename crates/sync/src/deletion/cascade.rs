@@ -1,6 +1,6 @@
 //! Deletion of an Application's resources: what stays, what waits for approval, and what goes next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::Application;
@@ -8,7 +8,7 @@ use baton_api::application_status::ResultCode;
 use baton_api::names::GROUP;
 use baton_api::names::resource::HELM_RESOURCE_POLICY;
 use baton_api::object::{Object, ResourceKey};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Decision, Observation, finalizers, named};
@@ -21,9 +21,6 @@ use crate::kind_order;
 use crate::options::{self, Defaults, Options, Removal, items};
 use crate::tracking::is_crd;
 use crate::wave;
-
-/// How far what is seen of a cluster may lag behind what was written.
-const LAG: SignedDuration = SignedDuration::from_mins(2);
 
 /// Why an object outlives its Application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,34 +53,28 @@ pub fn kept(application: &Application, live: &Value) -> Option<Kept> {
     }
 }
 
-/// Objects that the last sync wrote moments ago and that are not among the live ones: what is seen of a cluster may lag
-/// behind. They are to be read past every cache; those that are there and the Application's own belong to the live ones
-/// before anything is decided, or they would be left behind.
-pub fn unseen(application: &Application, live: &[Arc<Value>], now: Timestamp) -> Vec<(String, ResourceKey)> {
-    let Some(state) = &application.status.operation_state else { return Vec::new() };
-    let ended = state.finished_at.as_ref().map(|time| time.0);
-    if ended.is_none_or(|ended| now.duration_since(ended) > LAG) {
-        return Vec::new();
-    }
+/// Objects that the last sync wrote or the last comparison saw, and that are not among the live ones: what is seen of a
+/// cluster may lag far behind. They are to be read past every cache; those that are there and the Application's own
+/// belong to the live ones before anything is decided, or one that needs approval would be passed over, and others left
+/// behind.
+pub fn unseen(application: &Application, live: &[Arc<Value>]) -> BTreeMap<ResourceKey, String> {
+    let status = &application.status;
+    let result = status.operation_state.as_ref().and_then(|state| state.sync_result.as_ref());
+    let results = result.map_or(&[][..], |result| &result.resources).iter();
+    let written = results.filter(|result| result.status == ResultCode::Synced);
+    let written =
+        written.map(|result| (&result.group, &result.version, &result.kind, &result.namespace, &result.name));
+    let compared = status.resources.iter();
+    let compared = compared.map(|resource| {
+        (&resource.group, &resource.version, &resource.kind, &resource.namespace, &resource.name)
+    });
+    let known = written.chain(compared).map(|(group, version, kind, namespace, name)| {
+        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(String::clone);
+        (ResourceKey { group, kind, namespace, name }, api_version)
+    });
     let seen: BTreeSet<ResourceKey> = live.iter().map(|live| live.key()).collect();
-    let results = state.sync_result.as_ref().map_or(&[][..], |result| &result.resources);
-    let written = results.iter().filter(|result| result.status == ResultCode::Synced);
-    written
-        .map(|result| {
-            let api_version = match result.group.as_str() {
-                "" => result.version.clone(),
-                group => format!("{group}/{}", result.version),
-            };
-            let key = ResourceKey {
-                group: result.group.clone(),
-                kind: result.kind.clone(),
-                namespace: result.namespace.clone(),
-                name: result.name.clone(),
-            };
-            (api_version, key)
-        })
-        .filter(|(_, key)| !seen.contains(key))
-        .collect()
+    known.filter(|(key, _)| !seen.contains(key)).collect()
 }
 
 /// The next deletions, those of the highest wave.

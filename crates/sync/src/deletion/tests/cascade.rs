@@ -210,3 +210,29 @@ fn a_project_goes_after_the_applications_beside_it() {
     assert_eq!(said(&decided(&app, &[project.clone(), child], &[])), ["delete Application"]);
     assert_eq!(said(&decided(&app, &[project], &[])), ["delete AppProject"]);
 }
+
+#[test]
+fn what_is_known_and_not_seen_is_to_be_read() {
+    let mut app = application(&[RESOURCES]);
+    let known = |name: &str| json!({"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": name});
+    let result = |name: &str, status: &str| {
+        let mut known = known(name);
+        known["status"] = status.into();
+        known
+    };
+    app.status = serde_json::from_value(json!({
+        "resources": [known("seen"), known("compared"),
+            {"group": "apps", "version": "v1", "kind": "Deployment", "namespace": "n", "name": "web"}],
+        "operationState": {
+            "operation": {}, "phase": "Succeeded", "startedAt": "2025-01-01T12:00:00Z",
+            "finishedAt": "2025-01-01T12:00:00Z",
+            "syncResult": {"revision": "r", "resources": [
+                result("synced", "Synced"), result("compared", "Synced"), result("refused", "SyncFailed")]},
+        },
+    }))
+    .expect("a status");
+    let unseen = unseen(&app, &[live("ConfigMap", "seen", json!({}))]);
+    let unseen: Vec<(&str, &str)> =
+        unseen.iter().map(|(key, version)| (key.name.as_str(), version.as_str())).collect();
+    assert_eq!(unseen, [("compared", "v1"), ("synced", "v1"), ("web", "apps/v1")], "however long ago");
+}
