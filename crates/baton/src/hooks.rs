@@ -55,6 +55,9 @@ impl HookArguments {
         if let Some(directory) = self.hooks_dir.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(Failure::usage(format!("--hooks-dir: {} is no directory", directory.display())));
         }
+        // Commands are started elsewhere, where a relative path would be another.
+        let read = self.hooks_read.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
+        let read = read.map_err(|error| Failure::usage(format!("--hooks-read: {error}")))?;
         let calls = Settings {
             allow: allow.map_err(usage("hooks-allow"))?,
             allow_http: self.hooks_allow_http,
@@ -62,10 +65,22 @@ impl HookArguments {
             authorities: self.hooks_ca.clone(),
             places: places.map_err(usage("hooks-resolve"))?,
             directory: self.hooks_dir.clone(),
-            read: self.hooks_read.clone(),
+            read,
             allow_unsandboxed: self.hooks_allow_unsandboxed,
             ..Settings::default()
         };
         Ok(HookSettings { calls, namespaces: self.hooks_namespaces.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_may_read_is_where_the_operator_stands() {
+        let arguments = HookArguments { hooks_read: vec!["kubeconfigs".into()], ..HookArguments::default() };
+        let read = arguments.settings().expect("settings").calls.read;
+        assert_eq!(read, [std::env::current_dir().expect("a directory").join("kubeconfigs")]);
     }
 }

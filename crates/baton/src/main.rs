@@ -65,7 +65,7 @@ enum Command {
     Health(health::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
-    /// Tools for whoever writes controllers: a proxy that makes watches late, cut and old.
+    /// Tools for whoever tries things out: a receiver of hooks, a proxy that makes watches late, cut and old.
     // Not in the overview, which is for whoever runs a fleet and has to fit on a screen.
     #[command(hide = true)]
     Dev(dev::Arguments),
