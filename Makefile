@@ -14,7 +14,8 @@ build: ## release binary at target/release/baton
 
 up: build ## a control plane and three simulated clusters on this machine
 	target/release/baton up --repo https://git.example.com/fleet/config.git=examples/repo \
-		--repo https://github.com/christianh814/gitops-examples=examples/pricelist $(ARGS)
+		--repo https://github.com/christianh814/gitops-examples=examples/pricelist \
+		--repo https://github.com/example/app=examples/phases/app $(ARGS)
 
 test: lint tools ## format, lints and every test
 	$(CARGO) test --workspace --locked

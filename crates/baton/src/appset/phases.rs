@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
+use baton_api::application_set::ConditionStatus;
 use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseState, PhaseStatus};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -69,7 +70,12 @@ fn text(set: &ApplicationSet, now: Timestamp, screen: &Screen) -> String {
         out.push_str(&screen.labelled("Phases:", why, Tone::Busy, COLUMN));
     }
     for condition in set.status.conditions.iter().filter(|it| it.kind == "InvalidPhaseConfig") {
-        out.push_str(&screen.labelled("Wrong:", &condition.message, Tone::Bad, COLUMN));
+        // While it is not true, what it says holds nobody up.
+        let (label, tone) = match condition.status {
+            ConditionStatus::True => ("Wrong:", Tone::Bad),
+            _ => ("Note:", Tone::Busy),
+        };
+        out.push_str(&screen.labelled(label, &condition.message, tone, COLUMN));
     }
     for generator in &set.status.phases {
         out.push('\n');
@@ -219,5 +225,23 @@ mod tests {
         let now = "2026-01-01T00:05:00Z".parse().expect("a time");
         let screen = Screen { width: Some(100), height: None, colours: false, folds: false };
         insta::assert_snapshot!(text(&set, now, &screen));
+    }
+
+    #[test]
+    fn what_holds_nobody_up_is_not_called_wrong() {
+        let told = |status: &str| {
+            let condition = json!({
+                "type": "InvalidPhaseConfig", "status": status, "reason": "Unassigned", "message": "one is in no phase",
+            });
+            let set: ApplicationSet = serde_json::from_value(json!({
+                "metadata": {"name": "web"}, "spec": {"generators": [], "template": {}},
+                "status": {"conditions": [condition]},
+            }))
+            .expect("a set");
+            let screen = Screen { width: Some(100), height: None, colours: false, folds: false };
+            text(&set, Timestamp::UNIX_EPOCH, &screen)
+        };
+        assert!(told("True").contains("Wrong:      one is in no phase"), "{}", told("True"));
+        assert!(told("False").contains("Note:       one is in no phase"), "{}", told("False"));
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use baton_rules::{Rule, WITHOUT};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::history::{History, Recorder, api};
-use crate::process::{LOOK_EVERY, Outcome, Running, client, run};
+use crate::process::{LOOK_EVERY, Outcome, Running, baton, client, run};
 
 /// Nothing that is awaited takes this long, even on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -31,6 +32,16 @@ pub(crate) struct Needs {
     pub(crate) hosts: Vec<String>,
     /// What the receiver is told to answer.
     pub(crate) answers: &'static [&'static str],
+}
+
+/// How the controller is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Usual,
+    /// It does not know the receiver's authority.
+    Distrusting,
+    /// It has forgotten that phases hold anybody.
+    Careless,
 }
 
 /// A call, as the receiver tells it.
@@ -76,11 +87,10 @@ impl Call {
 
 impl Stage {
     pub(crate) async fn start(needs: Needs) -> Stage {
-        Stage::with(needs, true).await
+        Stage::with(needs, Manner::Usual).await
     }
 
-    /// `trusting` says whether the controller knows the receiver's authority.
-    pub(crate) async fn with(needs: Needs, trusting: bool) -> Stage {
+    pub(crate) async fn with(needs: Needs, manner: Manner) -> Stage {
         let home = tempfile::tempdir().expect("a directory");
         // Commands of a root's controller run as somebody else.
         open_to_all(home.path());
@@ -109,8 +119,14 @@ impl Stage {
         arguments.push("--hooks-allow-unsandboxed");
         needs.clusters.iter().for_each(|cluster| arguments.extend(["--cluster", cluster]));
         let known = options.iter().map(String::as_str);
-        arguments.extend(known.skip(if trusting { 0 } else { 2 }));
-        let mut up = Running::start(arguments);
+        // The authority is the first of them.
+        arguments.extend(known.skip(if manner == Manner::Distrusting { 2 } else { 0 }));
+        let mut command = baton();
+        command.args(arguments);
+        if manner == Manner::Careless {
+            command.env(WITHOUT, format!("{:?}", Rule::PhasesAreGated));
+        }
+        let mut up = Running::of(command);
         up.line_with("Ctrl-C");
         let client = client(&home.path().join("up/kubeconfig")).await;
         let recorder = Recorder::start(&client).await;
@@ -197,8 +213,7 @@ impl Stage {
     /// The phase waits; then a person ends the wait.
     pub(crate) async fn advance(&self, phase: usize, rollout: &str) {
         self.until(&format!("phase {phase} waits"), |phases| {
-            phases["rolloutID"] != rollout
-                && phases["phases"][phase]["state"] == "Waiting"
+            phases["rolloutID"] != rollout && phases["phases"][phase]["state"] == "Waiting"
         })
         .await;
         let outcome = self.baton(&["appset", "advance", self.needs.set]);
