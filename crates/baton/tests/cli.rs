@@ -32,8 +32,10 @@ fn help_of_every_command_has_an_example() {
     }
     assert_eq!(overview.code, Some(0));
     assert!(overview.stdout.contains("Exit codes:"), "{}", overview.stdout);
-    let tool = run(["dev", "lag-proxy", "--help"]).stdout;
-    assert!(tool.contains("\n  baton dev lag-proxy --") && tool.contains("Exit codes:"), "{tool}");
+    for tool in ["lag-proxy", "hook-receiver"] {
+        let help = run(["dev", tool, "--help"]).stdout;
+        assert!(help.contains(&format!("\n  baton dev {tool} --")) && help.contains("Exit codes:"), "{help}");
+    }
 }
 
 #[test]
@@ -78,6 +80,9 @@ fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
         (&["appset", "lint", "-f", "/no/such/file"], "cannot read /no/such/file"),
         (&["appset", "get"], "NAME"),
         (&["crds", "-o", "xml"], "xml"),
+        (&["dev", "hook-receiver"], "--host"),
+        (&["dev", "hook-receiver", "--host", "a.example", "--answer", "/a"], "[HOST]/PATH=STATUS"),
+        (&["dev", "hook-receiver", "--host", "ä.example"], "--host"),
         (&["dev"], "lag-proxy"),
         (&["dev", "lag-proxy", "--kubeconfig", "/no/such/file"], "cannot read /no/such/file"),
         (&["dev", "lag-proxy", "--delay", "2h"], "an hour at most"),

@@ -335,7 +335,7 @@ async fn advanced_hooks() {
         },
     )
     .await;
-    assert_eq!(targets(&told.phases), [production.clone()]);
+    assert_eq!(targets(&told.phases), [production]);
     let results = |role: &str| told.phases["phases"][0][role].as_array().expect("results").clone();
     let succeeded = |result: &Value| result["state"] == "Succeeded";
     assert!(results("preHooks").iter().chain(&results("postHooks")).all(succeeded), "{:#}", told.phases);
