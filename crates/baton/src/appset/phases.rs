@@ -54,12 +54,21 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             arguments.set
         )));
     }
-    let whole: Vec<Value> = vec![json!(set.status.phases)];
+    let whole = vec![whole(&set)];
     print::out(&match arguments.output {
         None => text(&set, Timestamp::now(), &Screen::of_stdout()),
         Some(Output::Json) => print::json(&whole, true)?,
         Some(Output::Yaml) => print::yaml(&whole)?,
     })
+}
+
+/// `status.phases`, with the number of the first phase too, which the API leaves out.
+fn whole(set: &ApplicationSet) -> Value {
+    let mut whole = json!(set.status.phases);
+    for (entry, phases) in whole.as_array_mut().into_iter().flatten().zip(&set.status.phases) {
+        entry["currentPhase"] = phases.current_phase.into();
+    }
+    whole
 }
 
 fn text(set: &ApplicationSet, now: Timestamp, screen: &Screen) -> String {
@@ -96,8 +105,11 @@ fn generator_text(generator: &GeneratorPhases, now: Timestamp, screen: &Screen) 
         out.push_str(&screen.labelled("Message:", &generator.message, Tone::Plain, COLUMN));
     }
     if generator.unassigned_count > 0 {
-        let some = generator.unassigned.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-        let text = format!("{} Applications, {some} among them", generator.unassigned_count);
+        let some = generator.unassigned.iter().take(5).cloned().collect::<Vec<_>>();
+        let text = match usize::try_from(generator.unassigned_count) {
+            Ok(count) if count == some.len() => some.join(", "),
+            _ => format!("{} Applications, {} among them", generator.unassigned_count, some.join(", ")),
+        };
         out.push_str(&screen.labelled("In no phase:", &text, Tone::Busy, COLUMN + 2));
     }
     out.push('\n');
@@ -225,6 +237,16 @@ mod tests {
         let now = "2026-01-01T00:05:00Z".parse().expect("a time");
         let screen = Screen { width: Some(100), height: None, colours: false, folds: false };
         insta::assert_snapshot!(text(&set, now, &screen));
+    }
+
+    #[test]
+    fn the_first_phase_has_a_number() {
+        let set: ApplicationSet = serde_json::from_value(json!({
+            "metadata": {"name": "web"}, "spec": {"generators": [], "template": {}},
+            "status": {"phases": [{"generator": 0, "totalPhases": 2}]},
+        }))
+        .expect("a set");
+        assert_eq!(whole(&set), json!([{"generator": 0, "currentPhase": 0, "totalPhases": 2}]));
     }
 
     #[test]

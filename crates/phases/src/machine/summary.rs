@@ -197,10 +197,12 @@ impl Work<'_> {
         self.notices.extend(clashes.map(|clash| Notice::error("InvalidPhaseConfig", clash.to_string())));
         let unassigned = &self.roster.unassigned;
         if let Some(first) = unassigned.first() {
-            let message = format!(
-                "{} Applications are in no phase and are left as they are, {first} among them",
-                unassigned.len()
-            );
+            let message = match unassigned.len() {
+                1 => format!("{first} is in no phase and is left as it is"),
+                count => format!(
+                    "{count} Applications are in no phase and are left as they are, {first} among them"
+                ),
+            };
             self.notices.push(Notice::warning("Unassigned", message));
         }
         for (phase, group) in self.plan.phases.iter().zip(&self.roster.phases) {
