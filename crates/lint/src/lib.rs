@@ -5,15 +5,18 @@
 
 mod generators;
 mod known;
+mod phases;
 mod shape;
 mod steps;
 mod tags;
 mod template;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use baton_api::ApplicationSet;
 use baton_grammar::yaml::{self, Places};
+use baton_phases::Target;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -107,12 +110,14 @@ pub fn read(text: &str) -> (Vec<Read>, Vec<Finding>) {
     (sets, findings)
 }
 
-/// What the Applications of a set show: names used twice or not allowed, steps without Applications, Applications in
-/// several steps or in none.
-pub fn rendered(read: &Read, applications: &[Value]) -> Vec<Finding> {
+/// What the Applications of a set show: names used twice or not allowed, steps and phases without Applications,
+/// Applications in several steps, in none, or in no phase, and orders of steps and phases that contradict each other.
+/// `targets` are the same Applications with their parameters, by the place of their generator.
+pub fn rendered(read: &Read, applications: &[Value], targets: &BTreeMap<usize, Vec<Target>>) -> Vec<Finding> {
     let mut report = Report::new(&read.places);
     template::names(applications, &mut report);
     steps::rendered(&read.set, applications, &mut report);
+    phases::rendered(&read.set, applications, targets, &mut report);
     sort(&mut report.findings);
     report.findings
 }
@@ -121,6 +126,7 @@ fn judge(set: &ApplicationSet, document: &Value, report: &mut Report<'_>) {
     generators::judge(set, document, report);
     template::judge(set, document, report);
     steps::judge(set, report);
+    phases::judge(set, report);
 }
 
 fn sort(findings: &mut Vec<Finding>) {

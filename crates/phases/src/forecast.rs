@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use baton_api::phase_status::GeneratorPhases;
+use baton_api::phase_status::{GeneratorPhases, PhaseStatus};
 use baton_hooks::{Finding, Role};
+use baton_rollout::steps::Share;
 use serde::Serialize;
 
-use crate::config::{CallPlan, PhasePlan, Plan};
+use crate::config::{CallFailure, CallPlan, PhasePlan, Plan};
 use crate::lists::ROLES;
 use crate::targets::{Group, Target, assign};
 
@@ -20,6 +21,9 @@ pub struct Forecast {
     pub unassigned: Vec<String>,
     /// What is doubtful.
     pub warnings: Vec<String>,
+    /// What keeps it from beginning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// What will happen in one phase.
@@ -34,6 +38,9 @@ pub struct PhaseForecast {
     pub updated: usize,
     /// Those that go in it, in order.
     pub applications: Vec<String>,
+    /// How many of those that match are to be updated when it ends, as it is written; none is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
     /// How many at once; none is all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_once: Option<usize>,
@@ -57,6 +64,17 @@ pub struct CallForecast {
     pub name: String,
     /// How often it runs, if it passes at once.
     pub times: usize,
+    /// Whether it runs for each Application of the phase.
+    pub per_target: bool,
+    /// Whether it runs beside neighbours that say the same.
+    pub parallel: bool,
+    /// What its failure means: `fail`, `ignore` or `abort`.
+    pub failure_policy: &'static str,
+    /// How long one attempt may take, in seconds. Of a check: until it must have passed.
+    pub timeout_seconds: u64,
+    /// For how long it is tried again, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_seconds: Option<u64>,
 }
 
 /// What becomes of Applications when the field is removed.
@@ -68,6 +86,25 @@ pub struct Removal {
     pub finishes: Option<String>,
     /// How many go at once after it.
     pub at_once: usize,
+}
+
+// === impl Removal ===
+
+impl Removal {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        let go = match self.at_once {
+            0 => "nobody else is held".to_owned(),
+            1 => "1 Application goes at once".to_owned(),
+            count => format!("{count} Applications go at once"),
+        };
+        match &self.finishes {
+            Some(phase) => {
+                format!("deploymentStrategy is removed: phase {phase:?} is finished first, then {go}")
+            }
+            None => format!("deploymentStrategy is removed: no phase is open, and {go}"),
+        }
+    }
 }
 
 /// Tells what will happen.
@@ -84,14 +121,19 @@ pub fn forecast(plan: &Plan, targets: &[Target]) -> Result<Forecast, Vec<Finding
         }
         phases.push(of_phase(phase, group));
     }
+    let mut problems = Vec::new();
     if roster.is_idle() && !targets.is_empty() {
-        warnings.push("no phase matches anything: the rollout does not begin".to_owned());
+        problems.push(
+            "no phase matches any Application: the rollout does not begin; mend the targets".to_owned(),
+        );
     }
     let unassigned: Vec<String> = roster.unassigned.iter().map(|name| name.to_string()).collect();
-    if !unassigned.is_empty() {
-        warnings.push(format!("{} Applications are in no phase and stay as they are", unassigned.len()));
+    match unassigned.as_slice() {
+        [] => {}
+        [one] => warnings.push(format!("{one} is in no phase and stays as it is")),
+        many => warnings.push(format!("{} Applications are in no phase and stay as they are", many.len())),
     }
-    Ok(Forecast { phases, unassigned, warnings })
+    Ok(Forecast { phases, unassigned, warnings, problems })
 }
 
 /// Tells what becomes of the Applications when the field is removed now.
@@ -102,10 +144,14 @@ pub fn removal(stored: Option<&GeneratorPhases>, targets: &[Target]) -> Removal 
         let phases = stored.map(|stored| stored.phases.as_slice()).unwrap_or_default();
         phases.iter().flat_map(|phase| &phase.applications).any(|entry| *entry.name == *target.name)
     };
-    Removal {
-        finishes: open.map(|phase| phase.name.clone()),
-        at_once: targets.iter().filter(|target| !begun(target)).count(),
-    }
+    // What does not fit into the status is not named in it, but counted.
+    let unnamed = |phase: &PhaseStatus| match phase.details_ref.is_empty() {
+        true => 0,
+        false => usize::try_from(phase.selected).unwrap_or(0).saturating_sub(phase.applications.len()),
+    };
+    let unnamed: usize = stored.iter().flat_map(|stored| &stored.phases).map(unnamed).sum();
+    let left = targets.iter().filter(|target| !begun(target)).count();
+    Removal { finishes: open.map(|phase| phase.name.clone()), at_once: left.saturating_sub(unnamed) }
 }
 
 fn of_phase(phase: &PhasePlan, group: &Group) -> PhaseForecast {
@@ -116,6 +162,10 @@ fn of_phase(phase: &PhasePlan, group: &Group) -> PhaseForecast {
         matched: group.matched,
         updated: phase.selects(group.matched).max(group.own.len()),
         applications: group.own.iter().map(|name| name.to_string()).collect(),
+        share: phase.quota.map(|share| match share {
+            Share::Count(count) => count.to_string(),
+            Share::Percent(percent) => format!("{percent}%"),
+        }),
         at_once,
         calls: ROLES.into_iter().flat_map(|role| of_calls(phase, group, role)).collect(),
         wait_seconds: wait.as_secs(),
@@ -139,6 +189,16 @@ fn of_calls<'a>(
         when,
         name: call.name.to_string(),
         times: times(call),
+        per_target: call.per_target,
+        parallel: call.parallel,
+        failure_policy: match call.on_failure {
+            CallFailure::Fails => "fail",
+            CallFailure::Ignored => "ignore",
+            CallFailure::Aborts => "abort",
+        },
+        timeout_seconds: call.timeout.as_secs(),
+        // A check is asked again in any case.
+        retry_seconds: call.again.filter(|_| role != Role::Check).map(|again| again.deadline.as_secs()),
     })
 }
 
@@ -150,11 +210,20 @@ fn sentence(phase: &PhasePlan, group: &Group, at_once: Option<usize>) -> String 
         Some(most) if most < group.own.len() => format!(", at most {most} at once"),
         _ => String::new(),
     };
-    let wait = phase.wait.map(|wait| format!(", then waits {wait:?}")).unwrap_or_default();
+    let wait = phase.wait.map(|wait| format!(", then waits {}", brief(wait))).unwrap_or_default();
     format!(
         "updates {} of {} matched Applications{pace}{wait}; on failure: {}",
         group.own.len(),
         group.matched,
         phase.on_failure.as_str()
     )
+}
+
+/// A duration in the units it is written in: `90s`, `5m`, `1h30m`.
+pub fn brief(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let text: String =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
+    if text.is_empty() { "0s".to_owned() } else { text }
 }

@@ -9,9 +9,10 @@
 //! 4. [`details`] keeps the status small, [`history`] the good states to go back to, and [`mirror`] tells what annotations
 //!    say of it.
 //!
-//! [`forecast`] and [`lint`] tell beforehand what will happen and what cannot. Every rule has a test: `tests/behaviour`
-//! begins with a list of them.
+//! [`forecast`], [`preview`] and [`lint`] tell beforehand what will happen and what cannot, and [`standing`] how far it
+//! is. Every rule has a test: `tests/behaviour` begins with a list of them.
 
+mod anywhere;
 mod calls;
 mod compile;
 mod config;
@@ -24,11 +25,14 @@ pub mod lint;
 mod lists;
 mod machine;
 pub mod mirror;
+pub mod preview;
 mod sheet;
 mod situation;
+pub mod standing;
 mod targets;
 pub mod version;
 
+pub use anywhere::{Anywhere, compile_anywhere, language};
 pub use calls::{Call, CallKey, CallResult, idempotency_key};
 pub use compile::{Compiled, compile, misplaced};
 pub use config::{Action, Again, CallFailure, CallPlan, Caps, PhasePlan, Plan};

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_rollout::explain::{self, Standing};
+use baton_rollout::explain::Standing;
 use baton_rollout::head::Head;
 use baton_rollout::plan::rolling_steps;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::objects::{generators, standing as condition};
+use super::phase_view;
+use super::picture::Picture;
 use super::screen::{Cell, Screen, Tone};
 use super::standing_view::{self as view, COLUMN};
 use crate::failure::Failure;
@@ -47,11 +49,12 @@ pub(super) fn text(
         out.push_str(&screen.labelled(&format!("{label}:"), &value, Tone::Plain, COLUMN));
     }
     let rolls = rolling_steps(typed.spec.strategy.as_ref()).is_some();
-    let standing = explain::standing(&typed, head, &BTreeMap::new());
-    if rolls || standing.deletes() {
-        out.push_str(&rollout(&standing, now, screen));
+    let picture = Picture::of(&typed, head, &BTreeMap::new());
+    let standing = &picture.standing;
+    if rolls || standing.deletes() || !picture.phases.is_empty() {
+        out.push_str(&rollout(&picture, now, screen));
     }
-    let applications = applications(set, Some(&standing).filter(|_| rolls), all, screen);
+    let applications = applications(set, Some(standing).filter(|_| rolls), all, screen);
     if !applications.is_empty() {
         out.push('\n');
         out.push_str(&applications);
@@ -60,14 +63,22 @@ pub(super) fn text(
 }
 
 fn strategy(set: &Value) -> String {
-    let kind = or(text_of(set, "/spec/strategy/type"), "AllAtOnce");
+    let phased = set["spec"]["generators"].as_array().into_iter().flatten();
+    let phased = phased.filter(|generator| !generator["deploymentStrategy"].is_null()).count();
+    let kind = match (text_of(set, "/spec/strategy/type").as_str(), phased) {
+        ("", 0) => "AllAtOnce".to_owned(),
+        ("", _) => "phases".to_owned(),
+        (kind, 0) => kind.to_owned(),
+        (kind, _) => format!("{kind} and phases"),
+    };
     match text_of(set, "/spec/strategy/deletionOrder").as_str() {
         "" => kind,
         order => format!("{kind}, deletion {order}"),
     }
 }
 
-fn rollout(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
+fn rollout(picture: &Picture, now: Timestamp, screen: &Screen) -> String {
+    let standing = &picture.standing;
     let mut out = view::summary(standing, now, screen);
     if let Some(first) = &standing.first {
         out.push_str(&view::obstacle("Waits for:", first, now, screen));
@@ -77,10 +88,11 @@ fn rollout(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
         let text = format!("and {more} more: `baton appset explain` tells them");
         out.push_str(&screen.labelled("", &text, Tone::Quiet, COLUMN));
     }
-    let steps = view::steps(&standing.steps, now, screen);
-    if !steps.is_empty() {
+    let steps = if picture.steps { view::steps(&standing.steps, now, screen) } else { String::new() };
+    let phases = phase_view::generators(&picture.phases, now, screen);
+    for part in [steps, phases].iter().filter(|part| !part.is_empty()) {
         out.push('\n');
-        out.push_str(&steps);
+        out.push_str(part);
     }
     out
 }

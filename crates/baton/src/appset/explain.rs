@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use baton_rollout::explain::{self, ApplicationStanding, Obstacle, Standing};
+use baton_rollout::explain::{ApplicationStanding, Obstacle, Standing};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
+use super::picture::Picture;
 use super::screen::{Screen, Tone};
 use super::standing_view::{self as view, COLUMN};
-use super::{control, head, owned};
+use super::{control, head, owned, phase_view};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::print;
@@ -28,7 +29,7 @@ Exit codes: 0 told; 1 usage; 3 the set has no rollout, or no such Application; 2
 be reached.
 
 Examples:
-  baton appset explain web                the run, its steps, and who is not done
+  baton appset explain web                the run, its steps and phases, and who is not done
   baton appset explain web web-prod-eu    one Application
   baton appset explain web -o json"
 )]
@@ -58,17 +59,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let namespace = &arguments.connection.namespace;
     let set = owned::set(&client, namespace, &arguments.set).await?;
     let head = head::of(&client, &set).await;
-    let mut standing = explain::standing(&set, head.as_ref(), &BTreeMap::new());
+    let mut picture = Picture::of(&set, head.as_ref(), &BTreeMap::new());
     let mut known = BTreeMap::new();
-    if arguments.application.is_some() || standing.has_leavers() {
+    if arguments.application.is_some() || picture.standing.has_leavers() {
         known = owned::known(&owned::applications(&client, &set).await?);
-        standing = explain::standing(&set, head.as_ref(), &known);
+        picture = Picture::of(&set, head.as_ref(), &known);
     }
-    control::has_something_to_tell(&set, &standing)?;
+    let standing = &picture.standing;
+    control::has_something_to_tell(&set, standing)?;
     let (now, screen) = (Timestamp::now(), Screen::of_stdout());
     let name = format!("{namespace}/{}", arguments.set);
     match &arguments.application {
-        None => show(arguments.output, &standing, || run_text(&name, &standing, arguments.all, now, &screen)),
+        None => show(arguments.output, &picture, || run_text(&name, &picture, arguments.all, now, &screen)),
         Some(wanted) => {
             let one = standing.applications.iter().find(|one| one.name == *wanted).ok_or_else(|| {
                 let set = &arguments.set;
@@ -82,7 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                     ),
                 })
             })?;
-            show(arguments.output, one, || application_text(one, &standing, now, &screen))
+            show(arguments.output, one, || application_text(one, &picture, now, &screen))
         }
     }
 }
@@ -100,13 +102,8 @@ fn show(
     })
 }
 
-pub(super) fn run_text(
-    name: &str,
-    standing: &Standing,
-    all: bool,
-    now: Timestamp,
-    screen: &Screen,
-) -> String {
+pub(super) fn run_text(name: &str, picture: &Picture, all: bool, now: Timestamp, screen: &Screen) -> String {
+    let standing = &picture.standing;
     let mut out = screen.labelled("Set:", name, Tone::Heading, COLUMN);
     out.push_str(&view::summary(standing, now, screen));
     if !standing.message.is_empty() && !is_said(&standing.message, standing.first.as_ref()) {
@@ -120,10 +117,11 @@ pub(super) fn run_text(
         out.push_str(&screen.labelled("Revision:", &text, Tone::Plain, COLUMN));
     }
     out.push_str(&waits(standing, now, screen));
-    let steps = view::steps(&standing.steps, now, screen);
-    if !steps.is_empty() {
+    let steps = if picture.steps { view::steps(&standing.steps, now, screen) } else { String::new() };
+    let phases = phase_view::generators(&picture.phases, now, screen);
+    for part in [steps, phases].iter().filter(|part| !part.is_empty()) {
         out.push('\n');
-        out.push_str(&steps);
+        out.push_str(part);
     }
     let mut undone: Vec<&ApplicationStanding> =
         standing.applications.iter().filter(|one| one.first.is_some()).collect();
@@ -137,7 +135,10 @@ pub(super) fn run_text(
         let numbers: Vec<i64> =
             standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
         out.push('\n');
-        out.push_str(&view::applications(&shown, &numbers, now, screen));
+        out.push_str(&match picture.steps {
+            true => view::applications(&shown, &numbers, now, screen),
+            false => phase_view::applications(&shown, picture, now, screen),
+        });
         if !rest.is_empty() {
             let text =
                 format!("and {} more that are not done ({}): --all shows them", rest.len(), reasons(&rest));
@@ -195,15 +196,21 @@ fn waits(standing: &Standing, now: Timestamp, screen: &Screen) -> String {
 
 pub(super) fn application_text(
     one: &ApplicationStanding,
-    standing: &Standing,
+    picture: &Picture,
     now: Timestamp,
     screen: &Screen,
 ) -> String {
+    let standing = &picture.standing;
     let mut out = screen.labelled("Name:", &one.name, Tone::Heading, COLUMN);
     let line = |label: &str, text: &str, tone: Tone| screen.labelled(label, text, tone, COLUMN);
     let steps = standing.steps.iter().filter(|step| step.step > 0).count();
     let step = if one.step > 0 { format!("{} of {steps}", one.step) } else { "none".to_owned() };
-    out.push_str(&line("Step:", &step, Tone::Plain));
+    if picture.steps {
+        out.push_str(&line("Step:", &step, Tone::Plain));
+    }
+    if let Some((at, phase)) = picture.phase(&one.name) {
+        out.push_str(&line("Phase:", &format!("{phase} ({})", at + 1), Tone::Plain));
+    }
     let since = one.since.map(|at| format!(" for {}", super::screen::span(at, now))).unwrap_or_default();
     out.push_str(&line("Status:", &format!("{}{since}", one.status), view::state_tone(&one.status)));
     if !one.message.is_empty() && !is_said(&one.message, one.first.as_ref()) {

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_rollout::explain::{Standing, standing};
 use baton_rollout::fuse::Fuse;
 use baton_rollout::plan::{Candidate, Change, Plan, Present, Proposal, plan};
 use baton_rollout::shift::between;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::picture::Picture;
 use super::plan_view::{self, Shown};
 use super::revisions::{Revision, Told};
 use super::screen::Screen;
@@ -79,6 +79,7 @@ fn shown(plan: &Plan) -> Shown<'_> {
         set: "argocd/web",
         name: "web",
         plan,
+        phases: &[],
         revisions: &[],
         against: None,
         only_changed: false,
@@ -291,9 +292,9 @@ fn failing() -> Value {
     }))
 }
 
-fn told(set: &Value) -> Standing {
+fn told(set: &Value) -> Picture {
     let set: ApplicationSet = serde_json::from_value(set.clone()).expect("a set");
-    standing(&set, None, &BTreeMap::new())
+    Picture::of(&set, None, &BTreeMap::new())
 }
 
 #[test]
@@ -311,7 +312,8 @@ fn a_picture_of_a_rollout() {
 fn why_a_rollout_does_not_go_on() {
     let standing = told(&failing());
     keep("explain", |screen| explain::run_text("argocd/web", &standing, false, now(), screen));
-    let waits = standing.applications.iter().find(|one| one.name == "web-prod-us-1").expect("it waits");
+    let waits =
+        standing.standing.applications.iter().find(|one| one.name == "web-prod-us-1").expect("it waits");
     keep("explain-application", |screen| explain::application_text(waits, &standing, now(), screen));
 }
 

@@ -15,8 +15,9 @@ use crate::print;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Findings are printed as FILE:LINE:COLUMN: severity: PATH: message [rule]. Exit code 4 if there is any.
-What only shows with real parameters (names used twice, empty steps) is judged when all parameters are known:
-from the file itself, or from --clusters and --repo.
+What only shows with real parameters (names used twice, empty steps and phases, steps and phases that contradict each
+other) is judged when all parameters are known: from the file itself, or from --clusters and --repo.
+What an operator must allow with a flag (--hooks-…) is a warning of the rule hook-operator.
 
 Examples:
   baton appset lint -f web.yaml
@@ -52,8 +53,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             if !sound || !arguments.offline.suffices(&read.set) {
                 continue;
             }
-            match arguments.offline.applications(&read.set, &arguments.namespace).await {
-                Ok(applications) => findings.extend(baton_lint::rendered(read, &applications)),
+            match arguments.offline.generated(&read.set, &arguments.namespace).await {
+                Ok(given) => {
+                    findings.extend(baton_lint::rendered(read, &given.applications, &given.targets));
+                }
                 Err(error) => {
                     let place = read.places.nearest("spec");
                     findings.push(Finding {

@@ -1,10 +1,12 @@
 //! Generating without a cluster: clusters and other objects from files, repositories from directories.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use baton_api::ApplicationSet;
 use baton_generators::offline::Offline as Objects;
-use baton_generators::{Generators, World};
+use baton_generators::{Generators, World, flatten};
+use baton_phases::Target;
 use baton_render::{Engine, Renderer};
 use baton_scm::Hosts;
 use baton_source::Repositories;
@@ -29,6 +31,15 @@ pub(crate) struct Offline {
     pub(crate) enable_new_git_file_globbing: bool,
 }
 
+/// What a set gives.
+#[derive(Debug, Default)]
+pub(crate) struct Generated {
+    /// The Applications, in the order of generators and parameters.
+    pub(crate) applications: Vec<Value>,
+    /// The same with their parameters, by the place of the generator that gives them.
+    pub(crate) targets: BTreeMap<usize, Vec<Target>>,
+}
+
 impl Offline {
     /// Whether all that the set's generators read is at hand.
     pub(crate) fn suffices(&self, set: &ApplicationSet) -> bool {
@@ -41,16 +52,16 @@ impl Offline {
         })
     }
 
-    /// The Applications of a set, in the order of generators and parameters.
-    pub(crate) async fn applications(
+    /// What a set gives.
+    pub(crate) async fn generated(
         &self,
         set: &ApplicationSet,
         namespace: &str,
-    ) -> Result<Vec<Value>, Failure> {
+    ) -> Result<Generated, Failure> {
         let cache = tempfile::tempdir()
             .map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
         let generators = self.generators(cache.path().to_owned(), namespace)?;
-        applications(set, &generators, &self.objects(namespace)?).await
+        generated(set, &generators, &self.objects(namespace)?).await
     }
 
     /// The objects of the files.
@@ -91,12 +102,21 @@ pub(crate) fn kinds(entries: &Value) -> Vec<&str> {
     all
 }
 
-/// Generates and renders.
+/// The Applications of a set, in the order of generators and parameters.
 pub(crate) async fn applications(
     set: &ApplicationSet,
     generators: &Generators,
     world: &impl World,
 ) -> Result<Vec<Value>, Failure> {
+    generated(set, generators, world).await.map(|generated| generated.applications)
+}
+
+/// Generates and renders.
+pub(crate) async fn generated(
+    set: &ApplicationSet,
+    generators: &Generators,
+    world: &impl World,
+) -> Result<Generated, Failure> {
     let namespace =
         set.metadata.namespace.clone().unwrap_or_else(|| generators.settings().argocd_namespace.clone());
     let mut set = set.clone();
@@ -104,15 +124,19 @@ pub(crate) async fn applications(
     let failed = |error: &dyn std::fmt::Display| {
         Failure::failed(format!("{}: {error}", set.metadata.name.as_deref().unwrap_or_default()))
     };
-    let generated = generators.generate(&set, world).await.map_err(|error| failed(&error))?;
+    let given = generators.generate(&set, world).await.map_err(|error| failed(&error))?;
     let engine = Engine::of(&set.spec).map_err(|error| failed(&error))?;
     let preserve = set.spec.sync_policy.as_ref().is_some_and(|policy| policy.preserve_resources_on_deletion);
-    let mut all = Vec::new();
-    for group in &generated.groups {
+    let mut all = Generated::default();
+    for group in &given.groups {
         let renderer = Renderer::new(&engine, &group.template, set.spec.template_patch.as_deref(), preserve)
             .map_err(|error| failed(&error))?;
         for params in &group.params {
-            all.push(renderer.render(params, &namespace).map_err(|error| failed(&error))?);
+            let application = renderer.render(params, &namespace).map_err(|error| failed(&error))?;
+            let name = application["metadata"]["name"].as_str().unwrap_or_default().into();
+            let target = Target { name, params: flatten(params) };
+            all.targets.entry(group.generator).or_default().push(target);
+            all.applications.push(application);
         }
     }
     Ok(all)

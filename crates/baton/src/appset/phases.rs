@@ -1,18 +1,14 @@
 //! `phases`: how far phased deployments are, and what they wait for.
 
-use std::collections::BTreeMap;
-
 use baton_api::ApplicationSet;
 use baton_api::application_set::ConditionStatus;
-use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseState, PhaseStatus};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::owned;
-use super::screen::{Cell, Screen, Tone, span};
-use super::standing_view::{COLUMN, state_tone};
+use super::screen::{Screen, Tone};
+use super::standing_view::COLUMN;
+use super::{owned, phase_view};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::print;
@@ -86,128 +82,11 @@ fn text(set: &ApplicationSet, now: Timestamp, screen: &Screen) -> String {
         };
         out.push_str(&screen.labelled(label, &condition.message, tone, COLUMN));
     }
-    for generator in &set.status.phases {
+    if !set.status.phases.is_empty() {
         out.push('\n');
-        out.push_str(&generator_text(generator, now, screen));
+        out.push_str(&phase_view::generators(&set.status.phases, now, screen));
     }
     out
-}
-
-fn generator_text(generator: &GeneratorPhases, now: Timestamp, screen: &Screen) -> String {
-    let state = generator.state.as_str();
-    let mut words = vec![format!("{} ({})", generator.generator, generator.generator_type), state.to_owned()];
-    if generator.current_phase < generator.total_phases {
-        words.push(format!("phase {} of {}", generator.current_phase + 1, generator.total_phases));
-    }
-    words.extend(times(&generator.started_at, &generator.finished_at, now));
-    let mut out = screen.labelled("Generator:", &words.join(", "), state_tone(state), COLUMN);
-    if !generator.message.is_empty() {
-        out.push_str(&screen.labelled("Message:", &generator.message, Tone::Plain, COLUMN));
-    }
-    if generator.unassigned_count > 0 {
-        let some = generator.unassigned.iter().take(5).cloned().collect::<Vec<_>>();
-        let text = match usize::try_from(generator.unassigned_count) {
-            Ok(count) if count == some.len() => some.join(", "),
-            _ => format!("{} Applications, {} among them", generator.unassigned_count, some.join(", ")),
-        };
-        out.push_str(&screen.labelled("In no phase:", &text, Tone::Busy, COLUMN + 2));
-    }
-    out.push('\n');
-    let headings = ["PHASE", "STATE", "DONE", "FAILED", "HOOKS", "WAITS FOR"];
-    let rows: Vec<Vec<Cell>> = generator.phases.iter().map(|phase| row(phase, now)).collect();
-    match screen.table(&headings, &rows, 2) {
-        Some(table) => out.push_str(&table),
-        // Too narrow for columns.
-        None => {
-            for phase in &generator.phases {
-                let text = format!("{} {}", phase.state.as_str(), waits(phase, now));
-                out.push_str(&screen.labelled(&phase.name, &text, state_tone(phase.state.as_str()), COLUMN));
-            }
-        }
-    }
-    for (phase, failure) in generator.phases.iter().filter_map(|phase| Some((phase, phase.failure.as_ref()?)))
-    {
-        let text = format!("{}: {} ({})", phase.name, failure.message, failure.reason);
-        out.push_str(&screen.labelled("Failed:", &text, Tone::Bad, COLUMN));
-        if !failure.remedy.is_empty() {
-            out.push_str(&screen.labelled("Remedy:", &failure.remedy, Tone::Plain, COLUMN));
-        }
-        if !failure.not_rolled_back.is_empty() {
-            let text = format!("no good state is known of {}", failure.not_rolled_back.join(", "));
-            out.push_str(&screen.labelled("Not put back:", &text, Tone::Bad, COLUMN + 3));
-        }
-    }
-    out
-}
-
-fn row(phase: &PhaseStatus, now: Timestamp) -> Vec<Cell> {
-    let state = phase.state.as_str();
-    // Of a hook that is called for each target, the worst tells.
-    let mut worst: BTreeMap<&str, &HookState> = BTreeMap::new();
-    for result in phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks) {
-        let known = worst.entry(&result.name).or_insert(&result.state);
-        if rank(&result.state) > rank(known) {
-            *known = &result.state;
-        }
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    worst.values().for_each(|state| *counts.entry(state.as_str()).or_default() += 1);
-    let counts: Vec<String> =
-        counts.into_iter().map(|(state, count)| format!("{count} {}", state.to_lowercase())).collect();
-    let failed = if phase.failed > 0 { Tone::Bad } else { Tone::Plain };
-    vec![
-        Cell::toned(&phase.name, Tone::Plain),
-        Cell::toned(state, state_tone(state)),
-        Cell::toned(format!("{}/{}", phase.healthy, phase.selected), Tone::Plain),
-        Cell::toned(phase.failed.to_string(), failed),
-        Cell::toned(counts.join(", "), Tone::Plain),
-        Cell::toned(waits(phase, now), Tone::Plain),
-    ]
-}
-
-/// The higher, the more people want to know of it.
-fn rank(state: &HookState) -> usize {
-    use HookState as S;
-    let order = [S::Succeeded, S::Ignored, S::Pending, S::Running, S::Retrying, S::Cancelled, S::Failed];
-    order.iter().position(|known| known == state).unwrap_or(order.len())
-}
-
-/// What a phase that is under way waits for. Why one has failed is told below.
-fn waits(phase: &PhaseStatus, now: Timestamp) -> String {
-    let ended = [PhaseState::Complete, PhaseState::Skipped, PhaseState::Failed, PhaseState::RolledBack];
-    if ended.contains(&phase.state) {
-        return String::new();
-    }
-    if let Some(Time(until)) = &phase.wait_until
-        && *until > now
-        && phase.state == PhaseState::Waiting
-    {
-        return format!("the end of its wait, in {}", span(now, *until));
-    }
-    let pending = |result: &&HookResult| matches!(result.state, HookState::Running | HookState::Retrying);
-    let hooks = phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks);
-    let names: Vec<String> = hooks
-        .filter(pending)
-        .map(|result| match result.target.as_str() {
-            "" => result.name.clone(),
-            target => format!("{} for {target}", result.name),
-        })
-        .collect();
-    match names.as_slice() {
-        [] => phase.message.clone(),
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    }
-}
-
-fn times(from: &Option<Time>, to: &Option<Time>, now: Timestamp) -> Option<String> {
-    match (from, to) {
-        (Some(Time(from)), Some(Time(to))) => {
-            Some(format!("took {}, ended {} ago", span(*from, *to), span(*to, now)))
-        }
-        (Some(Time(from)), None) => Some(format!("began {} ago", span(*from, now))),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use baton_api::ApplicationSet;
 use baton_api::application_set::ApplicationsSync;
 use baton_api::names::baton::{DELETION_APPROVED, DELETION_FUSE};
 use baton_controllers::IgnoreRules;
-use baton_generators::Generators;
+use baton_generators::{Generators, kinds};
+use baton_phases::preview::{self, Preview};
 use baton_rollout::fuse::{self, Fuse};
 use baton_rollout::head::Head;
 use baton_rollout::plan::{self, Candidate, Change, Plan, Present, Proposal};
@@ -18,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::live::Live;
-use super::offline::{self, Offline};
+use super::offline::{self, Generated, Offline};
 use super::owned::{self, labels, name_of};
 use super::plan_view::{self, Shown};
 use super::revisions::{self, Revision};
@@ -38,7 +39,8 @@ compares with another version of the file, --live with what the cluster has. Wit
 Application was compared with it or a run found it.
 
 Applications go in the order of names; \"batch 2\" begins as places of maxUpdate become free in batch 1. On a terminal, of more than 40 Applications only the first of each \
-kind have a row; --all shows every one.
+kind have a row; --all shows every one. The phases of a generator are told with what they limit, call and wait for, who is in none, and where \
+deploymentStrategy is taken away how many Applications go at once.
 
 Exit codes: 0 planned; 1 usage, or a file that cannot be read; 3 it cannot be generated; 4 with --against or --live, there is \
 a difference; 20 no such set, or the API refused or cannot be reached.
@@ -94,6 +96,9 @@ struct Document {
     against: Option<String>,
     #[serde(flatten)]
     plan: Plan,
+    /// What the phases of generators do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<Preview>,
     /// The revisions that are asked for.
     revisions: Vec<Revision>,
     /// What moves.
@@ -134,6 +139,7 @@ fn shown(document: &Document, arguments: &Arguments, screen: &Screen) -> String 
             set: &format!("{}/{}", document.namespace, document.name),
             name: &document.name,
             plan: &document.plan,
+            phases: &document.phases,
             revisions: &document.revisions,
             against,
             only_changed: arguments.changed,
@@ -166,14 +172,14 @@ async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<(Vec
     let mut before = BTreeMap::new();
     if !arguments.against.is_empty() {
         for old in manifests::sets(&arguments.against, true)? {
-            let applications = distinct(offline::applications(&old.set, generators, &world).await?)?;
-            before.insert(old.set.metadata.name.clone(), (old.set, applications));
+            let given = distinct(offline::generated(&old.set, generators, &world).await?)?;
+            before.insert(old.set.metadata.name.clone(), (old.set, given.applications));
         }
     }
     let against = (!arguments.against.is_empty()).then(|| title(&arguments.against));
     let mut documents = Vec::new();
     for written in manifests::sets(&arguments.files, true)? {
-        let wanted = distinct(offline::applications(&written.set, generators, &world).await?)?;
+        let given = distinct(offline::generated(&written.set, generators, &world).await?)?;
         let base = match (&against, before.remove(&written.set.metadata.name)) {
             (None, _) => None,
             (Some(what), Some((set, applications))) => {
@@ -181,7 +187,7 @@ async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<(Vec
             }
             (Some(what), None) => Some(Base { what, set: None, head: None, applications: Vec::new() }),
         };
-        documents.push(document(&written.set, &wanted, base.as_ref(), &arguments.connection.namespace)?);
+        documents.push(document(&written.set, &given, base.as_ref(), &arguments.connection.namespace)?);
     }
     // A set that a file no longer has is deleted by whoever applies the file, and no plan of a set says so.
     let gone: Vec<String> = before.into_keys().flatten().collect();
@@ -217,7 +223,7 @@ async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Ve
     for mut set in sets {
         let place = set.metadata.namespace.get_or_insert_with(|| namespace.clone()).clone();
         let name = set.metadata.name.clone().unwrap_or_default();
-        let wanted = distinct(offline::applications(&set, generators, &world).await?)?;
+        let given = distinct(offline::generated(&set, generators, &world).await?)?;
         let there = match arguments.set.is_some() {
             true => Some(set.clone()),
             false => owned::find(&client, &place, &name).await?,
@@ -227,7 +233,7 @@ async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Ve
             None => (None, Vec::new()),
         };
         let base = Base { what: "the cluster", set: there, head, applications };
-        let mut document = document(&set, &wanted, Some(&base), namespace)?;
+        let mut document = document(&set, &given, Some(&base), namespace)?;
         if arguments.set.is_some() {
             // The set is compared with its own Applications only, not with itself.
             (document.against, document.shifts) = (None, None);
@@ -247,10 +253,11 @@ struct Base<'a> {
 
 fn document(
     set: &ApplicationSet,
-    wanted: &[Value],
+    given: &Generated,
     base: Option<&Base<'_>>,
     namespace: &str,
 ) -> Result<Document, Failure> {
+    let wanted = &given.applications;
     let (update, delete) = policy(set);
     let ignored = IgnoreRules::read(&set.spec.ignore_application_differences)
         .map_err(|error| Failure::failed(error.to_string()))?;
@@ -300,14 +307,25 @@ fn document(
         let assumed =
             |live: &Value| Candidate { name: name_of(live), labels: labels(live), change: Change::Assumed };
         let old: Vec<Candidate> = base.applications.iter().map(assumed).collect();
-        let before = base.set.as_ref().map(|set| proposal(set, &old, None));
-        before.map(|before| shift::between(&before, &plan)).unwrap_or_default()
+        let Some(there) = &base.set else { return Shifts::default() };
+        let mut shifts = shift::between(&proposal(there, &old, None), &plan);
+        shifts.settings.extend(preview::changes(there, set));
+        shifts
+    });
+    let labels: BTreeMap<&str, _> = candidates.iter().map(|one| (one.name.as_str(), &one.labels)).collect();
+    let phases = preview::preview(&preview::Proposal {
+        set,
+        before: base.and_then(|base| base.set.as_ref()),
+        targets: &given.targets,
+        labels: &|name| labels.get(name).map(|labels| (*labels).clone()).unwrap_or_default(),
+        kinds: &|at| set.spec.generators.get(at).map(kinds).unwrap_or_default().join(" and "),
     });
     Ok(Document {
         name: set.metadata.name.clone().unwrap_or_default(),
         namespace: set.metadata.namespace.clone().unwrap_or_else(|| namespace.to_owned()),
         against: base.map(|base| base.what.to_owned()),
         plan,
+        phases,
         revisions,
         shifts,
     })
@@ -339,14 +357,14 @@ fn annotation<'a>(set: &'a ApplicationSet, key: &str) -> Option<&'a String> {
 }
 
 /// Applications by name. Two of one name would keep a controller from doing anything.
-fn distinct(mut applications: Vec<Value>) -> Result<Vec<Value>, Failure> {
-    applications.sort_by_key(name_of);
-    match applications.windows(2).find(|pair| name_of(&pair[0]) == name_of(&pair[1])) {
+fn distinct(mut given: Generated) -> Result<Generated, Failure> {
+    given.applications.sort_by_key(name_of);
+    match given.applications.windows(2).find(|pair| name_of(&pair[0]) == name_of(&pair[1])) {
         Some(pair) => Err(Failure::failed(format!(
             "several Applications are named {:?}: a controller would create or update none of them",
             name_of(&pair[0])
         ))),
-        None => Ok(applications),
+        None => Ok(given),
     }
 }
 

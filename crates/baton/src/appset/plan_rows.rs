@@ -2,6 +2,8 @@
 
 use baton_rollout::plan::ApplicationPlan;
 
+use super::plan_phases::Places;
+
 /// Most rows that a person reads without being asked to.
 const MANY: usize = 40;
 /// So many of a kind get a row before the rest is counted.
@@ -16,7 +18,7 @@ pub(super) enum Row<'a> {
 /// Applications of one kind that follow those shown.
 pub(super) struct More<'a> {
     pub(super) count: usize,
-    /// The first of them; the others are in the same step.
+    /// The first of them; the others are in the same step and phase.
     pub(super) first: &'a ApplicationPlan,
     /// First and last batch, where they have one.
     pub(super) batches: Option<(usize, usize)>,
@@ -24,15 +26,17 @@ pub(super) struct More<'a> {
     pub(super) why: Option<&'a str>,
 }
 
-/// The rows of Applications, which are sorted by step and batch.
-pub(super) fn rows<'a>(all: &[&'a ApplicationPlan], elides: bool) -> Vec<Row<'a>> {
+/// The rows of Applications, which are sorted by step and batch, or by phase.
+pub(super) fn rows<'a>(all: &[&'a ApplicationPlan], places: &Places<'_>, elides: bool) -> Vec<Row<'a>> {
     if !elides || all.len() <= MANY {
         return all.iter().map(|one| Row::One(one)).collect();
     }
-    let alike = grouped(all, |a, b| a.step == b.step && a.why == b.why);
+    let beside =
+        |a: &ApplicationPlan, b: &ApplicationPlan| a.step == b.step && places.place(a) == places.place(b);
+    let alike = grouped(all, |a, b| beside(a, b) && a.why == b.why);
     match alike.len() <= MANY {
         true => alike,
-        false => grouped(all, |a, b| a.step == b.step && a.change.syncs() == b.change.syncs()),
+        false => grouped(all, |a, b| beside(a, b) && a.change.syncs() == b.change.syncs()),
     }
 }
 
@@ -79,7 +83,7 @@ mod tests {
             Row::One(one) => one.name.clone(),
             Row::More(more) => format!("{} {:?} {:?}", more.count, more.batches, more.why),
         };
-        rows(&all.iter().collect::<Vec<_>>(), elides).into_iter().map(row).collect()
+        rows(&all.iter().collect::<Vec<_>>(), &Places::default(), elides).into_iter().map(row).collect()
     }
 
     #[test]

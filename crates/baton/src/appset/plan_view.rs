@@ -1,9 +1,11 @@
 //! A plan for people: steps as columns, Applications as rows; a list where columns do not fit.
 
+use baton_phases::preview::Preview;
 use baton_rollout::plan::{ApplicationPlan, Change, DeletionPlan, Plan, Stage, StepPlan};
 use baton_rollout::shift::{Move, Place, Shifts};
 use jiff::Timestamp;
 
+use super::plan_phases::{self, Place as Phase, Places};
 use super::plan_rows::{More, Row, rows};
 use super::revisions::{self, Revision};
 use super::screen::{Cell, Screen, Tone};
@@ -19,6 +21,7 @@ pub(super) struct Shown<'a> {
     pub(super) set: &'a str,
     pub(super) name: &'a str,
     pub(super) plan: &'a Plan,
+    pub(super) phases: &'a [Preview],
     pub(super) revisions: &'a [Revision],
     /// Against what, and what differs.
     pub(super) against: Option<(&'a str, &'a Shifts)>,
@@ -33,6 +36,7 @@ pub(super) fn text(shown: &Shown<'_>, screen: &Screen) -> String {
     let mut parts = vec![title(shown, screen)];
     parts.extend(revisions::text(shown.revisions, shown.now, screen));
     parts.extend(steps(shown.plan, screen));
+    parts.extend(plan_phases::text(shown.phases, screen));
     parts.extend(applications(shown, screen));
     parts.extend(deletions(shown, screen));
     parts.extend(teardown(&shown.plan.deletion, screen));
@@ -47,10 +51,16 @@ pub(super) fn text(shown: &Shown<'_>, screen: &Screen) -> String {
 
 fn title(shown: &Shown<'_>, screen: &Screen) -> String {
     let plan = shown.plan;
-    let how = match plan.steps.len() {
-        _ if plan.strategy != "RollingSync" => "all at once".to_owned(),
-        1 => "RollingSync in 1 step".to_owned(),
-        count => format!("RollingSync in {count} steps"),
+    let phases = plan_phases::title(shown.phases);
+    let how = match (plan.steps.len(), &phases) {
+        (_, Some(phases)) if plan.strategy != "RollingSync" => format!("in {phases}"),
+        (_, None) if plan.strategy != "RollingSync" => "all at once".to_owned(),
+        (1, _) => "RollingSync in 1 step".to_owned(),
+        (count, _) => format!("RollingSync in {count} steps"),
+    };
+    let how = match phases.filter(|_| plan.strategy == "RollingSync") {
+        Some(phases) => format!("{how} and {phases}"),
+        None => how,
     };
     let total = plan.applications.len();
     let assumed = plan.applications.iter().all(|one| one.change == Change::Assumed);
@@ -123,14 +133,19 @@ fn at_once(step: &StepPlan) -> String {
 
 fn applications(shown: &Shown<'_>, screen: &Screen) -> Option<String> {
     let stays = |one: &ApplicationPlan| matches!(one.change, Change::Unchanged);
-    let all: Vec<&ApplicationPlan> =
+    let mut all: Vec<&ApplicationPlan> =
         shown.plan.applications.iter().filter(|one| !shown.only_changed || !stays(one)).collect();
+    let places = Places::of(shown.phases);
+    if shown.plan.steps.is_empty() {
+        all.sort_by_key(|one| places.place(one));
+    }
     if all.is_empty() {
         return None;
     }
     let unchanged = shown.plan.applications.len() - all.len();
-    let rows = rows(&all, screen.is_terminal() && !shown.all);
-    let mut out = matrix(shown.plan, &rows, screen).unwrap_or_else(|| list(shown.plan, &rows, screen));
+    let rows = rows(&all, &places, screen.is_terminal() && !shown.all);
+    let plan = Placed { plan: shown.plan, places };
+    let mut out = matrix(&plan, &rows, screen).unwrap_or_else(|| list(&plan, &rows, screen));
     if unchanged > 0 {
         out.push_str(&format!("and {} unchanged\n", counted(unchanged)));
     }
@@ -146,8 +161,17 @@ fn applications(shown: &Shown<'_>, screen: &Screen) -> Option<String> {
     Some(out)
 }
 
-fn matrix(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> Option<String> {
+/// A plan, and the phases of its Applications.
+struct Placed<'a> {
+    plan: &'a Plan,
+    places: Places<'a>,
+}
+
+fn matrix(placed: &Placed<'_>, rows: &[Row<'_>], screen: &Screen) -> Option<String> {
+    let plan = placed.plan;
+    let phased = !placed.places.is_empty() && !plan.steps.is_empty();
     let mut headings = vec!["APPLICATION".to_owned()];
+    headings.extend(phased.then(|| "PHASE".to_owned()));
     match plan.steps.is_empty() {
         true => headings.push("WHEN".to_owned()),
         false => headings.extend(plan.steps.iter().map(|step| format!("STEP {}", step.step))),
@@ -155,8 +179,10 @@ fn matrix(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> Option<String> {
     headings.push("WHY".to_owned());
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let cells = |row: &Row<'_>| {
-        let (name, one, when, why, tone) = row.words(plan);
+        let (name, one, when, why, tone) = row.words(placed);
         let mut cells = vec![Cell::toned(name, if one.is_none() { Tone::Quiet } else { Tone::Plain })];
+        let first = row.first().filter(|_| phased);
+        cells.extend(first.map(|one| Cell::from(placed.places.place(one).cell())));
         let step = one.or(row.first()).and_then(|one| one.step);
         match plan.steps.is_empty() {
             true => cells.push(Cell::toned(when, tone)),
@@ -171,25 +197,33 @@ fn matrix(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> Option<String> {
     screen.table(&headings, &rows.iter().map(cells).collect::<Vec<_>>(), 0)
 }
 
-fn list(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> String {
+fn list(placed: &Placed<'_>, rows: &[Row<'_>], screen: &Screen) -> String {
     let mut out = String::new();
     let mut last = None;
-    let width = |row: &Row<'_>| row.words(plan).0.chars().count();
+    let width = |row: &Row<'_>| row.words(placed).0.chars().count();
     // Names are above each other as far as most of them let it be.
     let column = rows.iter().map(width).max().unwrap_or_default().min(36) + 4;
     for row in rows {
-        let step = row.first().map(|one| one.step);
-        if last != step {
-            last = step;
-            let heading = match step.flatten() {
-                None => "All at once".to_owned(),
+        let place = row.first().map_or(Phase::Free, |one| placed.places.place(one));
+        let step = row.first().and_then(|one| one.step);
+        // Within a step the phase is a word, as it is no order of its own there.
+        let group = (step, if step.is_some() { Phase::Free } else { place });
+        if last != Some(group) {
+            last = Some(group);
+            let heading = match step {
+                None => place.heading(),
                 Some(-1) => "In no step".to_owned(),
                 Some(step) => format!("Step {step}"),
             };
             out.push_str(&screen.paint(Tone::Heading, &heading));
             out.push('\n');
         }
-        let (name, _, when, why, tone) = row.words(plan);
+        let (name, _, when, why, tone) = row.words(placed);
+        let when = match (step, place) {
+            (Some(_), Phase::Phase(_, _, phase)) if when != "·" => format!("{when}, phase {phase}"),
+            (None, Phase::Phase(..)) if when != "·" => "in its turn".to_owned(),
+            _ => when,
+        };
         let text = match (when.as_str(), why.as_str()) {
             ("·", why) => why.to_owned(),
             (when, "") => when.to_owned(),
@@ -207,7 +241,15 @@ fn list(plan: &Plan, rows: &[Row<'_>], screen: &Screen) -> String {
     out
 }
 
-fn when(one: &ApplicationPlan, plan: &Plan) -> String {
+fn when(one: &ApplicationPlan, placed: &Placed<'_>) -> String {
+    let plan = placed.plan;
+    // Whoever is held stays as it is, also where nothing would be synced.
+    match placed.places.place(one) {
+        _ if matches!(one.change, Change::Unchanged | Change::Drift) => return "·".to_owned(),
+        Phase::Aside => return "stays".to_owned(),
+        Phase::Phase(_, _, phase) if plan.steps.is_empty() => return format!("phase {phase}"),
+        Phase::Phase(..) | Phase::Free => {}
+    }
     match (&one.change, one.batch) {
         (Change::Metadata { .. }, _) => "at once".to_owned(),
         (change, _) if !change.syncs() => "·".to_owned(),
@@ -403,15 +445,17 @@ impl<'a> Row<'a> {
     }
 
     /// Its name, the Application if it is of one, when it goes, why, and how that looks.
-    fn words(&self, plan: &Plan) -> (String, Option<&'a ApplicationPlan>, String, String, Tone) {
+    fn words(&self, placed: &Placed<'_>) -> (String, Option<&'a ApplicationPlan>, String, String, Tone) {
         match self {
             Row::One(one) => {
-                (one.name.clone(), Some(one), when(one, plan), one.why.clone(), tone(&one.change))
+                (one.name.clone(), Some(one), when(one, placed), one.why.clone(), tone(&one.change))
             }
             Row::More(More { count, first, batches, why }) => {
                 let when = match batches {
-                    Some((from, to)) if from < to && !plan.steps.is_empty() => format!("batch {from}–{to}"),
-                    _ => when(first, plan),
+                    Some((from, to)) if from < to && !placed.plan.steps.is_empty() => {
+                        format!("batch {from}–{to}")
+                    }
+                    _ => when(first, placed),
                 };
                 let why = why.unwrap_or("each for a reason of its own").to_owned();
                 (format!("… {count} more"), None, when, why, Tone::Quiet)

@@ -220,7 +220,7 @@ pub(super) fn applications(
 }
 
 /// A wait beside the Application it is of.
-fn first_words(first: &Obstacle, of: &str) -> String {
+pub(super) fn first_words(first: &Obstacle, of: &str) -> String {
     let object = if first.object.is_empty() || first.object == of { "" } else { first.object.as_str() };
     let words = match (object, first.message.as_str()) {
         ("", "") => String::new(),
@@ -241,7 +241,7 @@ pub(super) fn state_tone(state: &str) -> Tone {
     }
 }
 
-fn status_tone(one: &ApplicationStanding) -> Tone {
+pub(super) fn status_tone(one: &ApplicationStanding) -> Tone {
     let reason = one.first.as_ref().map(|first| reason_tone(&first.reason));
     reason.filter(|tone| *tone == Tone::Bad).unwrap_or_else(|| state_tone(&one.status))
 }

@@ -7,16 +7,19 @@ use std::pin::pin;
 use std::time::Duration;
 
 use baton_api::ApplicationSet;
-use baton_rollout::explain::{self, ApplicationStanding, Obstacle, Outlook, Standing};
+use baton_api::phase_status::GeneratorPhases;
+use baton_phases::standing::news;
+use baton_rollout::explain::{ApplicationStanding, Obstacle, Outlook, Standing};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::Api;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::watch_object;
 
+use super::picture::Picture;
 use super::screen::{Screen, Tone, clean};
 use super::standing_view::{self as view, COLUMN};
-use super::{control, owned};
+use super::{control, owned, phase_view};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::shutdown::Shutdown;
@@ -48,7 +51,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let client = connection.client().await?;
     let set = owned::set(&client, &connection.namespace, name).await?;
-    let before = explain::standing(&set, None, &BTreeMap::new());
+    let before = Picture::of(&set, None, &BTreeMap::new()).standing;
     control::has_something_to_tell(&set, &before)?;
     let is_over = |standing: &Standing| matches!(standing.outlook(), Outlook::Done | Outlook::Failed);
     // The run that is over and does not count.
@@ -72,12 +75,13 @@ pub(super) async fn run(
         };
         match event {
             Some(Ok(Some(set))) => {
-                let standing = explain::standing(&set, None, &BTreeMap::new());
+                let picture = Picture::of(&set, None, &BTreeMap::new());
+                let standing = &picture.standing;
                 let outlook = standing.outlook();
                 let why = standing.first.as_ref().map(|first| view::obstacle_words(first, Timestamp::now()));
                 let state = standing.state.clone();
-                past = past.filter(|run| *run == standing.run && is_over(&standing));
-                display.show(standing)?;
+                past = past.filter(|run| *run == standing.run && is_over(standing));
+                display.show(picture)?;
                 let end = match outlook {
                     _ if past.is_some() => continue,
                     Outlook::Done => Ok(()),
@@ -90,7 +94,7 @@ pub(super) async fn run(
                 return display.end(end);
             }
             Some(Ok(None)) => {
-                let expected = display.last.as_ref().is_some_and(Standing::goes);
+                let expected = display.last.as_ref().is_some_and(|last| last.standing.goes());
                 return display.end(match expected {
                     true => Ok(()),
                     false => Err(Failure::failed(format!("{name} was deleted"))),
@@ -118,7 +122,7 @@ struct Display {
     json: bool,
     /// Whether the last picture is drawn over; else each change is a line.
     redraws: bool,
-    last: Option<Standing>,
+    last: Option<Picture>,
     /// How many rows the last picture has.
     rows: usize,
     /// Whether the API has not answered since the last picture.
@@ -141,29 +145,28 @@ impl Display {
         Ok(())
     }
 
-    fn show(&mut self, standing: Standing) -> Result<(), Failure> {
+    fn show(&mut self, picture: Picture) -> Result<(), Failure> {
         self.lost = false;
-        if self.last.as_ref() == Some(&standing) {
+        if self.last.as_ref() == Some(&picture) {
             return Ok(());
         }
         if self.json {
-            let line =
-                serde_json::to_string(&standing).map_err(|error| Failure::failed(error.to_string()))?;
+            let line = serde_json::to_string(&picture).map_err(|error| Failure::failed(error.to_string()))?;
             print::out(&(line + "\n"))?;
         } else if !self.redraws {
             let now = Timestamp::now();
             let at = now.strftime("%Y-%m-%dT%H:%M:%SZ");
-            let lines = transitions(self.last.as_ref(), &standing, now);
+            let lines = transitions(self.last.as_ref(), &picture, now);
             print::out(&lines.iter().map(|line| format!("{at}  {}\n", clean(line))).collect::<String>())?;
         }
-        self.last = Some(standing);
+        self.last = Some(picture);
         self.redraw()
     }
 
     fn redraw(&mut self) -> Result<(), Failure> {
-        let Some(standing) = self.last.as_ref().filter(|_| self.redraws && !self.lost) else { return Ok(()) };
+        let Some(picture) = self.last.as_ref().filter(|_| self.redraws && !self.lost) else { return Ok(()) };
         let screen = Screen::of_stdout();
-        let lines = frame(&self.title, standing, Timestamp::now(), &screen);
+        let lines = frame(&self.title, picture, Timestamp::now(), &screen);
         let mut text = String::new();
         if self.rows > 0 {
             // Up to where the last picture began, also after an echoed ^C, and everything below away.
@@ -185,7 +188,8 @@ impl Display {
 }
 
 /// The picture of a moment: no more rows than the terminal has, none wider than it. What there is no room for is counted.
-pub(super) fn frame(title: &str, standing: &Standing, now: Timestamp, screen: &Screen) -> Vec<String> {
+pub(super) fn frame(title: &str, shown: &Picture, now: Timestamp, screen: &Screen) -> Vec<String> {
+    let standing = &shown.standing;
     let most = screen.height.unwrap_or(ROWS).saturating_sub(1).max(4);
     let mut picture: Vec<String> = lines(&screen.labelled("Set:", title, Tone::Heading, COLUMN));
     picture.extend(lines(&view::summary(standing, now, screen)));
@@ -195,11 +199,17 @@ pub(super) fn frame(title: &str, standing: &Standing, now: Timestamp, screen: &S
     picture.push(String::new());
     // Below the steps there is a table of at least a heading and a row.
     let room = most.saturating_sub(picture.len() + 4);
-    picture.extend(steps(standing, now, room.max(1), screen));
+    if shown.steps {
+        picture.extend(steps(standing, now, room.max(1), screen));
+    }
+    for generator in &shown.phases {
+        let room = most.saturating_sub(picture.len() + 4);
+        picture.extend(phases(generator, now, room.max(1), screen));
+    }
     let busy: Vec<&ApplicationStanding> = standing.applications.iter().filter(|one| is_busy(one)).collect();
     if !busy.is_empty() {
         picture.push(String::new());
-        picture.extend(under_way(standing, &busy, now, most.saturating_sub(picture.len()), screen));
+        picture.extend(under_way(shown, &busy, now, most.saturating_sub(picture.len()), screen));
     }
     if picture.len() > most {
         picture.truncate(most - 1);
@@ -208,39 +218,70 @@ pub(super) fn frame(title: &str, standing: &Standing, now: Timestamp, screen: &S
     picture
 }
 
-/// The steps in so many rows: those around the first that is not done, and how many there are before and after.
+/// The steps in so many rows.
 fn steps(standing: &Standing, now: Timestamp, room: usize, screen: &Screen) -> Vec<String> {
     let all = &standing.steps;
-    // One row is the heading.
-    if all.len() < room {
-        return lines(&view::steps(all, now, screen));
-    }
     let undone = all.iter().position(|step| step.state != "Complete").unwrap_or(all.len());
+    let rows = |from: usize, to: usize| lines(&view::steps(&all[from..to], now, screen));
+    around("step", all.len(), undone, room, screen, rows)
+}
+
+/// The phases of a generator in so many rows.
+fn phases(generator: &GeneratorPhases, now: Timestamp, room: usize, screen: &Screen) -> Vec<String> {
+    let all = &generator.phases;
+    let current = usize::try_from(generator.current_phase).unwrap_or(0).min(all.len());
+    // A folded row would push others off the screen.
+    let cut = Screen { folds: false, ..*screen };
+    let rows = |from: usize, to: usize| lines(&phase_view::table(&all[from..to], now, &cut));
+    let mut picture = lines(&phase_view::head(generator, now, screen));
+    picture.extend(around("phase", all.len(), current, room.saturating_sub(picture.len()), screen, rows));
+    picture
+}
+
+/// So many rows of a table: those around the first that is not done, and how many there are before and after.
+fn around(
+    what: &str,
+    all: usize,
+    undone: usize,
+    room: usize,
+    screen: &Screen,
+    rows: impl Fn(usize, usize) -> Vec<String>,
+) -> Vec<String> {
+    // One row is the heading.
+    if all < room {
+        return rows(0, all);
+    }
     let count = room.saturating_sub(3).max(1);
-    let from = undone.saturating_sub(1).min(all.len().saturating_sub(count));
-    let to = (from + count).min(all.len());
-    let note = |count: usize, what: &str| {
-        let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-        (count > 0).then(|| screen.paint(Tone::Quiet, &format!("… {steps} {what}")))
+    let from = undone.saturating_sub(1).min(all.saturating_sub(count));
+    let to = (from + count).min(all);
+    let note = |count: usize, place: &str| {
+        let counted = if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+        (count > 0).then(|| screen.paint(Tone::Quiet, &format!("… {counted} {place}")))
     };
-    let mut rows: Vec<String> = note(from, "before, done").into_iter().collect();
-    rows.extend(lines(&view::steps(&all[from..to], now, screen)));
-    rows.extend(note(all.len() - to, "after"));
-    rows
+    let mut shown: Vec<String> = note(from, "before, done").into_iter().collect();
+    shown.extend(rows(from, to));
+    shown.extend(note(all - to, "after"));
+    shown
 }
 
 /// The Applications under way in so many rows.
 fn under_way(
-    standing: &Standing,
+    shown: &Picture,
     busy: &[&ApplicationStanding],
     now: Timestamp,
     room: usize,
     screen: &Screen,
 ) -> Vec<String> {
-    let numbers: Vec<i64> = standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
+    let numbers: Vec<i64> =
+        shown.standing.steps.iter().map(|step| step.step).filter(|step| *step > 0).collect();
     // A folded row would push others off the screen.
     let cut = Screen { folds: false, ..*screen };
-    let table = |count: usize| lines(&view::applications(&busy[..count], &numbers, now, &cut));
+    let table = |count: usize| {
+        lines(&match shown.steps {
+            true => view::applications(&busy[..count], &numbers, now, &cut),
+            false => phase_view::applications(&busy[..count], shown, now, &cut),
+        })
+    };
     let all = table(busy.len().min(room));
     if busy.len() <= room && all.len() <= room {
         return all;
@@ -259,7 +300,7 @@ fn is_busy(one: &ApplicationStanding) -> bool {
     let waits = one.first.as_ref().map(|first| first.reason.as_str());
     one.step > 0
         && waits.is_some_and(|reason| {
-            !matches!(reason, "WaitingForStep" | "WaitingForSlot" | "Paused" | "Aborted")
+            !matches!(reason, "WaitingForStep" | "WaitingForSlot" | "PhaseGate" | "Paused" | "Aborted")
         })
 }
 
@@ -268,21 +309,24 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// What is new, a line each: Applications and steps in the order in which it must have happened, then the run.
-fn transitions(before: Option<&Standing>, after: &Standing, now: Timestamp) -> Vec<String> {
-    let mut lines = Vec::new();
+fn transitions(old: Option<&Picture>, new: &Picture, now: Timestamp) -> Vec<String> {
+    let (before, after) = (old.map(|old| &old.standing), &new.standing);
+    let mut lines = phase_lines(old, new, now);
     let known: BTreeMap<&str, &ApplicationStanding> = before
         .into_iter()
         .flat_map(|before| &before.applications)
         .map(|one| (one.name.as_str(), one))
         .collect();
     for number in after.steps.iter().map(|step| step.step).filter(|step| *step > 0).chain([-1]) {
-        let step = step_line(before, after, number);
+        let step = step_line(before, after, number).filter(|_| new.steps);
         let opens = step.as_ref().is_some_and(|(_, state)| state == "Open");
         let (first, last) = if opens { (step, None) } else { (None, step) };
         lines.extend(first.map(|(line, _)| line));
         let members = after.applications.iter().filter(|one| one.step == number);
         // What was so at the beginning is no news.
-        lines.extend(members.filter(|_| before.is_some()).filter_map(|one| application_line(&known, one)));
+        lines.extend(
+            members.filter(|_| before.is_some()).filter_map(|one| application_line(&known, one, new)),
+        );
         lines.extend(last.map(|(line, _)| line));
     }
     if before.is_none_or(|before| (before.run, &before.state) != (after.run, &after.state)) {
@@ -307,6 +351,17 @@ fn transitions(before: Option<&Standing>, after: &Standing, now: Timestamp) -> V
     lines
 }
 
+/// What is new of phases; at the beginning how far each generator is.
+fn phase_lines(old: Option<&Picture>, new: &Picture, now: Timestamp) -> Vec<String> {
+    let Some(old) = old else {
+        let told = new.phases.iter().filter(|generator| !generator.message.is_empty());
+        return told
+            .map(|generator| format!("generator {}: {}", generator.generator, generator.message))
+            .collect();
+    };
+    news(&old.phases, &new.phases, now).into_iter().map(|one| one.text).collect()
+}
+
 fn step_line(before: Option<&Standing>, after: &Standing, number: i64) -> Option<(String, String)> {
     let step = after.steps.iter().find(|step| step.step == number)?;
     let old = before.and_then(|before| before.steps.iter().find(|old| old.step == number));
@@ -321,13 +376,19 @@ fn step_line(before: Option<&Standing>, after: &Standing, number: i64) -> Option
 fn application_line(
     known: &BTreeMap<&str, &ApplicationStanding>,
     one: &ApplicationStanding,
+    picture: &Picture,
 ) -> Option<String> {
     let old = known.get(one.name.as_str());
     if old.is_some_and(|old| old.status == one.status) {
         return None;
     }
     let was = old.map(|old| format!("{} → ", old.status)).unwrap_or_default();
-    let place = if one.step > 0 { format!("step {}", one.step) } else { "no step".to_owned() };
+    let place = match picture.phase(&one.name) {
+        Some((_, phase)) if !picture.steps => format!("phase {phase}"),
+        _ if !picture.steps => "no phase yet".to_owned(),
+        _ if one.step > 0 => format!("step {}", one.step),
+        _ => "no step".to_owned(),
+    };
     Some(format!("{} {was}{} ({place})", one.name, one.status))
 }
 

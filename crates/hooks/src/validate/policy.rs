@@ -5,6 +5,9 @@ use crate::limits::Limits;
 use crate::settings::Settings;
 use crate::text::Language;
 
+/// Why there are no commands unless an operator asks for them.
+const NO_DIRECTORY: &str = "commands are off: the operator has set no directory for them with --hooks-dir";
+
 /// Where a set lives, as far as hooks care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Namespace {
@@ -53,6 +56,31 @@ impl Policy {
         }
     }
 
+    /// What the most generous operator lets a set do: what is wrong here is wrong everywhere.
+    pub fn widest(language: Language) -> Policy {
+        Policy {
+            limits: Limits::default().within_maxima(),
+            allow: AllowList::everything(),
+            allow_http: true,
+            allow_insecure_tls: true,
+            calls: Ok(()),
+            commands: Ok(()),
+            language,
+            filled: false,
+        }
+    }
+
+    /// What a set of the control plane's namespace may do where the operator has said nothing.
+    pub fn usual(language: Language) -> Policy {
+        Policy {
+            allow: AllowList::default(),
+            allow_http: false,
+            allow_insecure_tls: false,
+            commands: Err(NO_DIRECTORY.to_owned()),
+            ..Policy::widest(language)
+        }
+    }
+
     /// How much hooks and checks may use.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -71,9 +99,7 @@ fn commands(settings: &Settings, namespace: Namespace) -> Result<(), String> {
         );
     }
     if settings.directory.is_none() {
-        return Err(
-            "commands are off: the operator has set no directory for them with --hooks-dir".to_owned()
-        );
+        return Err(NO_DIRECTORY.to_owned());
     }
     match settings.support.missing() {
         Some(missing) if !settings.allow_unsandboxed => Err(format!(

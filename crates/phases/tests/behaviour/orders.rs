@@ -148,7 +148,7 @@ fn a_plan_tells_phase_by_phase_what_will_happen() {
     let canary = &told.phases[1];
     assert_eq!(
         canary.sentence,
-        "updates 2 of 4 matched Applications, at most 1 at once, then waits 300s; on failure: stop"
+        "updates 2 of 4 matched Applications, at most 1 at once, then waits 5m; on failure: stop"
     );
     let calls: Vec<_> = canary.calls.iter().map(|call| (call.when, call.name.as_str(), call.times)).collect();
     assert_eq!(calls, [("pre", "ask", 1), ("check", "probe", 2)]);

@@ -1,0 +1,136 @@
+//! What the phases of a whole set will do, generator by generator, before anything does.
+
+use std::collections::BTreeMap;
+
+use baton_api::ApplicationSet;
+use baton_api::phase_status::GeneratorPhases;
+use baton_api::phases::DeploymentStrategy;
+use baton_rollout::plan::rolling_steps;
+use baton_rollout::shift::Setting;
+use baton_rollout::steps::Steps;
+use serde::Serialize;
+
+use crate::anywhere::{compile_anywhere, language};
+use crate::compile::misplaced;
+use crate::forecast::{Forecast, Removal, forecast, removal};
+use crate::lint::contradictions;
+use crate::targets::{Target, assign};
+
+/// A set whose phases are to be told of.
+pub struct Proposal<'a> {
+    /// As it is to be.
+    pub set: &'a ApplicationSet,
+    /// As it is now, where it is known.
+    pub before: Option<&'a ApplicationSet>,
+    /// What its generators give, by their place.
+    pub targets: &'a BTreeMap<usize, Vec<Target>>,
+    /// The labels of a rendered Application, which choose its step.
+    pub labels: &'a dyn Fn(&str) -> BTreeMap<String, String>,
+    /// Which kind of generator is at a place.
+    pub kinds: &'a dyn Fn(usize) -> String,
+}
+
+/// What will happen to the Applications of one generator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// Place of the generator in the set, counted from 0.
+    pub generator: usize,
+    /// Which kind of generator it is, for example `clusters`.
+    pub generator_type: String,
+    /// How many Applications it gives.
+    pub applications: usize,
+    /// Phase by phase; none where they cannot be followed, or are removed.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+    /// What keeps the rollout from beginning or from ending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// What a controller without flags for hooks refuses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operator: Vec<String>,
+    /// What becomes of those that phases held, where the field is removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removal: Option<Removal>,
+}
+
+/// Tells it of every generator that has phases, or had them.
+pub fn preview(proposal: &Proposal<'_>) -> Vec<Preview> {
+    let generators = 0..proposal.set.spec.generators.len();
+    generators.filter_map(|generator| of_generator(proposal, generator)).collect()
+}
+
+fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
+    let it = proposal.set.spec.generators.get(generator)?;
+    let targets = proposal.targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
+    let path = format!("spec.generators[{generator}]");
+    let misplaced = misplaced(it, &path);
+    let mut preview = Preview {
+        generator,
+        generator_type: (proposal.kinds)(generator),
+        applications: targets.len(),
+        forecast: None,
+        problems: misplaced.iter().map(ToString::to_string).collect(),
+        operator: Vec::new(),
+        removal: None,
+    };
+    let Some(strategy) = &it.deployment_strategy else {
+        preview.removal = had(proposal.before?, generator).map(|stored| removal(stored, targets));
+        return (preview.removal.is_some() || !preview.problems.is_empty()).then_some(preview);
+    };
+    let path = format!("{path}.deploymentStrategy");
+    let read = compile_anywhere(strategy, &path, language(proposal.set));
+    preview.operator = read.operator.iter().map(ToString::to_string).collect();
+    preview.problems.extend(read.compiled.errors().map(ToString::to_string));
+    let Some(plan) = &read.compiled.plan else { return Some(preview) };
+    match forecast(plan, targets) {
+        Err(findings) => preview.problems.extend(findings.iter().map(ToString::to_string)),
+        Ok(mut told) => {
+            preview.problems.append(&mut told.problems);
+            let doubtful = read.compiled.findings.iter().filter(|finding| !finding.is_error());
+            told.warnings.extend(doubtful.map(ToString::to_string));
+            preview.forecast = Some(told);
+        }
+    }
+    let steps = Steps::read(rolling_steps(proposal.set.spec.strategy.as_ref()).unwrap_or_default()).0;
+    if let Ok(roster) = assign(plan, targets, |_| false)
+        && steps.len() > 1
+    {
+        let clashes = contradictions(plan, &roster, &steps, proposal.labels);
+        preview.problems.extend(clashes.iter().map(ToString::to_string));
+    }
+    Some(preview)
+}
+
+/// Which phases are others than before.
+pub fn changes(before: &ApplicationSet, after: &ApplicationSet) -> Vec<Setting> {
+    let strategy = |set: &ApplicationSet, at: usize| {
+        set.spec.generators.get(at).and_then(|generator| generator.deployment_strategy.clone())
+    };
+    let most = before.spec.generators.len().max(after.spec.generators.len());
+    let mut found = Vec::new();
+    for at in 0..most {
+        let (old, new) = (strategy(before, at), strategy(after, at));
+        if old == new {
+            continue;
+        }
+        let names = |strategy: Option<DeploymentStrategy>| match strategy {
+            None => "none".to_owned(),
+            Some(it) => it.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let (from, mut to) = (names(old), names(new));
+        if from == to {
+            to = "the same, set up otherwise".to_owned();
+        }
+        found.push(Setting { name: format!("phases of generator {at}"), from, to });
+    }
+    found
+}
+
+/// How far the phases are that a generator has, or had; none where it never had any.
+fn had(before: &ApplicationSet, generator: usize) -> Option<Option<&GeneratorPhases>> {
+    let place = i64::try_from(generator).ok()?;
+    let stored = before.status.phases.iter().find(|phases| phases.generator == place);
+    let written = before.spec.generators.get(generator).is_some_and(|it| it.deployment_strategy.is_some());
+    (written || stored.is_some()).then_some(stored)
+}
