@@ -11,6 +11,9 @@ use crate::config::{CallFailure, CallPlan, PhasePlan, Plan};
 use crate::lists::ROLES;
 use crate::targets::{Group, Target, assign};
 
+/// How many names a sentence tells before it counts the rest.
+const NAMED: usize = 8;
+
 /// What will happen to the Applications of a generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -128,12 +131,21 @@ pub fn forecast(plan: &Plan, targets: &[Target]) -> Result<Forecast, Vec<Finding
         );
     }
     let unassigned: Vec<String> = roster.unassigned.iter().map(|name| name.to_string()).collect();
-    match unassigned.as_slice() {
-        [] => {}
-        [one] => warnings.push(format!("{one} is in no phase and stays as it is")),
-        many => warnings.push(format!("{} Applications are in no phase and stay as they are", many.len())),
-    }
+    warnings.extend(aside(&unassigned));
     Ok(Forecast { phases, unassigned, warnings, problems })
+}
+
+/// Who is in no phase, in words.
+fn aside(unassigned: &[String]) -> Option<String> {
+    let some = unassigned[..unassigned.len().min(NAMED)].join(", ");
+    match (unassigned.len(), unassigned.len().saturating_sub(NAMED)) {
+        (0, _) => None,
+        (1, _) => Some(format!("{some} is in no phase and stays as it is")),
+        (count, 0) => Some(format!("{count} Applications are in no phase and stay as they are: {some}")),
+        (count, more) => {
+            Some(format!("{count} Applications are in no phase and stay as they are: {some} and {more} more"))
+        }
+    }
 }
 
 /// Tells what becomes of the Applications when the field is removed now.

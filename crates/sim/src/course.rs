@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use baton_api::phase_status::GeneratorPhases;
+use baton_phases::standing;
 use baton_rollout::pin::Fingerprint;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -37,6 +39,10 @@ pub enum About {
     Run,
     /// A step of it.
     Step,
+    /// A phase of it.
+    Phase,
+    /// A hook or a check of a phase.
+    Call,
     /// An Application.
     Application,
     /// What is waited for.
@@ -115,6 +121,7 @@ struct Teller<'w> {
     apps: BTreeMap<&'w str, &'w Value>,
     head: Head,
     done: BTreeMap<String, &'static str>,
+    phases: Vec<GeneratorPhases>,
     waits: Vec<String>,
     /// The line that told them.
     waiting: Option<usize>,
@@ -131,6 +138,7 @@ impl<'w> Teller<'w> {
             apps: BTreeMap::new(),
             head: Head::default(),
             done: BTreeMap::new(),
+            phases: Vec::new(),
             waits: Vec::new(),
             waiting: None,
             error: "",
@@ -236,7 +244,22 @@ impl<'w> Teller<'w> {
         self.head = next;
     }
 
+    fn phases(&mut self, entry: &Entry) {
+        let phases = &entry.object["status"]["phases"];
+        let next: Vec<GeneratorPhases> = serde_json::from_value(phases.clone()).unwrap_or_default();
+        for one in standing::news(&self.phases, &next, entry.at) {
+            let about = match one.about {
+                standing::About::Rollout => About::Run,
+                standing::About::Phase => About::Phase,
+                standing::About::Call => About::Call,
+            };
+            self.say(about, one.text);
+        }
+        self.phases = next;
+    }
+
     fn set(&mut self, entry: &'w Entry) {
+        self.phases(entry);
         let waits = waits(&entry.object);
         // Whoever is under way, or waits for its turn, is where it should be.
         let worth = waits.iter().filter(|(reason, _)| !is_usual(reason));
@@ -260,7 +283,10 @@ impl<'w> Teller<'w> {
 }
 
 fn is_usual(reason: &str) -> bool {
-    matches!(reason, "WaitingForStep" | "WaitingForSlot" | "WaitingForRefresh" | "Progressing" | "Arming")
+    // What a phase waits for has lines of its own.
+    const USUAL: [&str; 6] =
+        ["WaitingForStep", "WaitingForSlot", "WaitingForRefresh", "Progressing", "Arming", "PhaseGate"];
+    USUAL.contains(&reason)
 }
 
 /// What a set says that it waits for, by reason.

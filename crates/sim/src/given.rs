@@ -1,16 +1,21 @@
 //! A world around somebody's own ApplicationSet: its Applications, steps and policies as they are, and everything that
 //! they deploy from and to made up.
 
+pub(crate) mod phases;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use baton_phases::Target;
 use serde_json::{Map, Value, json};
 
+use self::phases::Phased;
 use crate::action::{Action, Edit};
 use crate::dice::Dice;
 use crate::fleet::{Content, Deletion, EXTRA, Element, Fleet, Home, Mood, NAMESPACE, SET, TARGET_NAMESPACE};
 use crate::fleet::{VARIANTS, server};
+use crate::receiver::Manner;
 use crate::repository::Branch;
 use crate::run::{self, Report};
 use crate::scenario::{self, Process, Scenario};
@@ -37,6 +42,10 @@ pub struct Given {
     /// What each branch is in truth.
     titles: Vec<String>,
     automated: bool,
+    /// Names of hooks and checks.
+    calls: Vec<String>,
+    /// The longest wait of its phases; none where it has none.
+    phased: Option<Duration>,
     notes: Vec<String>,
 }
 
@@ -49,6 +58,8 @@ pub struct Plan {
     pub faults: Faults,
     /// Applications whose workloads do not become ready from the first of these commits on.
     pub failing: BTreeSet<String>,
+    /// Hooks and checks that do not pass from the first of these commits on.
+    pub failing_calls: BTreeSet<String>,
 }
 
 /// Kinds of faults.
@@ -122,11 +133,16 @@ impl Faults {
 // === impl Given ===
 
 impl Given {
-    /// A world for a set and the Applications it gives.
+    /// A world for a set and the Applications it gives. `targets` are the same with their parameters, by the place of
+    /// their generator; those of generators with phases are needed.
     ///
     /// # Errors
     /// If something of it has no place in a world.
-    pub fn new(set: &Value, applications: &[Value]) -> Result<Given, Unfit> {
+    pub fn new(
+        set: &Value,
+        applications: &[Value],
+        targets: &BTreeMap<usize, Vec<Target>>,
+    ) -> Result<Given, Unfit> {
         if applications.is_empty() {
             return Err(Unfit("the set gives no Application: there is nothing to roll out".to_owned()));
         }
@@ -143,6 +159,8 @@ impl Given {
             branches: Vec::new(),
             titles: Vec::new(),
             automated: false,
+            calls: Vec::new(),
+            phased: None,
             notes: Vec::new(),
         };
         for application in applications {
@@ -158,8 +176,14 @@ impl Given {
                 return Err(Unfit(format!("several Applications are named {name:?}")));
             }
         }
-        given.object = object(set, &given.apps, &mut maker)?;
-        if !is_rolling(set) && !given.automated {
+        let phased = phases::of(set, targets, &mut maker)?;
+        if let Some(phased) = &phased {
+            given.apps.iter_mut().for_each(|(name, app)| phased.mark(name, app));
+            given.calls.clone_from(&phased.calls);
+            given.phased = Some(phased.wait);
+        }
+        given.object = object(set, &given.apps, phased.as_ref(), &mut maker)?;
+        if !is_rolling(set) && !given.automated && phased.is_none() {
             maker.note("nothing is synced: there is no RollingSync, and no automatic sync".to_owned());
         }
         (given.members, given.branches) = (maker.members, maker.branches);
@@ -191,6 +215,11 @@ impl Given {
         if let Some(name) = plan.failing.iter().find(|name| !self.apps.contains_key(*name)) {
             return Err(Unfit(format!("the set gives no Application {name:?}")));
         }
+        if let Some(name) = plan.failing_calls.iter().find(|name| !self.calls.contains(name)) {
+            let known = self.calls.join(", ");
+            let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {known}") };
+            return Err(Unfit(format!("no hook or check of its phases is named {name:?}: {known}")));
+        }
         Ok(run::given(self.scenario(plan, seed), &self.apps, &self.titles))
     }
 
@@ -212,7 +241,7 @@ impl Given {
             wide: false,
             members: self.members.clone(),
             branches: self.branches.clone(),
-            fleet: self.fleet(),
+            fleet: self.fleet(plan),
             commits,
             actions: self.actions(&mut Dice::new(seed, "actions"), plan),
             weather: Weather::of(&plan.faults.0),
@@ -224,17 +253,28 @@ impl Given {
             before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
             after: if plan.faults.is_empty() { Duration::ZERO } else { Duration::from_secs(120) },
             waits: self.waits(),
+            still: scenario::STILL + self.phased.unwrap_or_default(),
+            receiver: Manner::Steady(plan.failing_calls.clone()),
         }
     }
 
     /// The longest time in which nothing need be written though a step waits.
     fn waits(&self) -> Duration {
+        if self.phased.is_some() {
+            // An Application that does not get well fails its phase in the end.
+            return scenario::PROGRESS;
+        }
         let steps = self.object.pointer("/spec/strategy/rollingSync/steps").and_then(Value::as_array);
         let waits = |step: &Value| !step["waitDuration"].is_null() || !step["progressDeadline"].is_null();
         if steps.into_iter().flatten().any(waits) { LONGEST_WAIT } else { Duration::ZERO }
     }
 
-    fn fleet(&self) -> Fleet {
+    fn fleet(&self, plan: &Plan) -> Fleet {
+        let mut object = self.object.clone();
+        if !plan.failing_calls.is_empty() {
+            // The judge must know that somebody does not answer well.
+            object["metadata"]["annotations"][phases::FAILING] = "true".into();
+        }
         Fleet {
             elements: self.elements.clone(),
             variant: 0,
@@ -250,7 +290,7 @@ impl Given {
             steps: Vec::new(),
             phased: None,
             deletion: Deletion::AllAtOnce,
-            given: Some(self.object.clone()),
+            given: Some(object),
         }
     }
 
@@ -330,23 +370,44 @@ fn is_rolling(set: &Value) -> bool {
 }
 
 /// The set with its Applications as a list, so that it needs nothing but itself.
-fn object(set: &Value, apps: &BTreeMap<String, Value>, maker: &mut Maker) -> Result<Value, Unfit> {
-    let generators = set["spec"]["generators"].as_array().into_iter().flatten();
-    if generators.into_iter().any(|generator| !generator["deploymentStrategy"].is_null()) {
-        return Err(Unfit("phases (deploymentStrategy) are not simulated yet".to_owned()));
-    }
+fn object(
+    set: &Value,
+    apps: &BTreeMap<String, Value>,
+    phased: Option<&Phased>,
+    maker: &mut Maker,
+) -> Result<Value, Unfit> {
     let mut strategy = set["spec"]["strategy"].clone();
     if is_rolling(set) {
         steps(&mut strategy, maker)?;
     }
-    let element = |(name, app): (&String, &Value)| json!({"name": name, "patch": app.to_string()});
-    let elements: Vec<Value> = apps.iter().map(element).collect();
+    let element = |(name, app): (&String, &Value)| {
+        let mut element = json!({"name": name, "patch": app.to_string()});
+        if let Some(phase) = phased.and_then(|phased| phased.places.get(name)) {
+            element[phases::LABEL] = phase.as_str().into();
+        }
+        element
+    };
+    // The judge looks for phases in the first generator.
+    let of_phases = |(name, _): &(&String, &Value)| phased.is_some_and(|it| it.places.contains_key(*name));
+    let (own, rest): (Vec<_>, Vec<_>) = apps.iter().partition(of_phases);
+    let list = |apps: Vec<(&String, &Value)>| json!({"list": {"elements": apps.into_iter().map(element).collect::<Vec<_>>()}});
+    let mut generators: Vec<Value> = phased
+        .map(|phased| {
+            let mut first = list(own);
+            first["deploymentStrategy"] = phased.strategy.clone();
+            first
+        })
+        .into_iter()
+        .collect();
+    if generators.is_empty() || !rest.is_empty() {
+        generators.push(list(rest));
+    }
     let annotations = set["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
     let ours = |name: &String| name.starts_with("baton.dev/");
     let annotations: Map<String, Value> = annotations.into_iter().filter(|(name, _)| ours(name)).collect();
     let mut spec = json!({
         "goTemplate": true,
-        "generators": [{"list": {"elements": elements}}],
+        "generators": generators,
         "template": {"metadata": {"name": "{{ .name }}"}, "spec": {"project": "default", "destination": {}}},
         "templatePatch": "{{ .patch }}",
     });
@@ -556,11 +617,12 @@ mod tests {
 
     fn given() -> Given {
         let all = [("123", "dev"), ("web-b", "dev"), ("web-c", "prod")];
-        Given::new(&set(), &all.map(|(name, env)| application(name, env))).expect("a world")
+        Given::new(&set(), &all.map(|(name, env)| application(name, env)), &BTreeMap::new()).expect("a world")
     }
 
     fn plan(faults: &str, commits: usize) -> Plan {
-        Plan { commits, faults: Faults::read(faults).expect("faults"), failing: BTreeSet::new() }
+        let faults = Faults::read(faults).expect("faults");
+        Plan { commits, faults, failing: BTreeSet::new(), failing_calls: BTreeSet::new() }
     }
 
     /// When something was told first.
@@ -635,7 +697,7 @@ mod tests {
         let changed = |change: &dyn Fn(&mut Value, &mut Value)| {
             let (mut set, mut app) = (set(), application("web", "dev"));
             change(&mut set, &mut app);
-            Given::new(&set, &[app]).map(drop).map_err(|error| error.to_string())
+            Given::new(&set, &[app], &BTreeMap::new()).map(drop).map_err(|error| error.to_string())
         };
         type Change = fn(&mut Value, &mut Value);
         let cases: [(Change, &str); 8] = [
@@ -661,11 +723,11 @@ mod tests {
             let error = changed(&change).expect_err(words);
             assert!(error.contains(words), "{error}");
         }
-        assert!(Given::new(&set(), &[]).is_err());
+        assert!(Given::new(&set(), &[], &BTreeMap::new()).is_err());
         let twice = [application("web", "dev"), application("web", "dev")];
-        assert!(Given::new(&set(), &twice).is_err());
+        assert!(Given::new(&set(), &twice, &BTreeMap::new()).is_err());
         let many: Vec<Value> = (0..=200).map(|number| application(&format!("web-{number}"), "dev")).collect();
-        assert!(Given::new(&set(), &many).is_err());
+        assert!(Given::new(&set(), &many, &BTreeMap::new()).is_err());
         assert!(given().simulate(&plan("none", 51), 1).is_err());
         let failing = BTreeSet::from(["nobody".to_owned()]);
         assert!(given().simulate(&Plan { failing, ..plan("none", 1) }, 1).is_err());

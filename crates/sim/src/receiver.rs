@@ -1,6 +1,8 @@
 //! Whom hooks call: slow, failing, silent, and well in the end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_controllers::{Caller, Clock, Prepared};
@@ -12,16 +14,53 @@ use parking_lot::Mutex;
 use crate::dice::Dice;
 use crate::wire::Air;
 
+/// How it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As the dice fall, as long as faults are about.
+    #[default]
+    Moody,
+    /// Well, but for those that are named, once they have turned.
+    Steady(BTreeSet<String>),
+}
+
 /// A receiver.
 pub(crate) struct Receiver {
+    manner: Manner,
     dice: Mutex<Dice>,
     clock: Clock,
     air: Arc<Air>,
+    /// Whether those that are to fail do so now.
+    turned: Arc<AtomicBool>,
 }
 
 impl Receiver {
-    pub(crate) fn new(seed: u64, clock: Clock, air: Arc<Air>) -> Receiver {
-        Receiver { dice: Mutex::new(Dice::new(seed, "receiver")), clock, air }
+    pub(crate) fn new(
+        seed: u64,
+        (manner, turned): (Manner, Arc<AtomicBool>),
+        clock: Clock,
+        air: Arc<Air>,
+    ) -> Receiver {
+        Receiver { manner, dice: Mutex::new(Dice::new(seed, "receiver")), clock, air, turned }
+    }
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It hangs until time is up.
+    Hangs,
+    Refuses,
+    Well,
+}
+
+impl Fate {
+    fn of(number: u64) -> Fate {
+        match number {
+            0..8 => Fate::Hangs,
+            8..25 => Fate::Refuses,
+            _ => Fate::Well,
+        }
     }
 }
 
@@ -33,15 +72,24 @@ impl Caller for Receiver {
             (Duration::from_millis(dice.below(4_000)), dice.below(100))
         };
         let calm = self.air.is_calm();
+        let fate = match &self.manner {
+            Manner::Moody if calm => Fate::Well,
+            Manner::Moody => Fate::of(fate),
+            Manner::Steady(failing)
+                if failing.contains(&*prepared.call.name) && self.turned.load(Ordering::Relaxed) =>
+            {
+                Fate::Refuses
+            }
+            Manner::Steady(_) => Fate::Well,
+        };
         async move {
             let (duration, result) = match fate {
-                // It hangs until time is up.
-                0..8 if !calm => (limit, Verdict::Timeout { after: limit }),
-                8..25 if !calm => {
+                Fate::Hangs => (limit, Verdict::Timeout { after: limit }),
+                Fate::Refuses => {
                     let message = "answered 500, not 200".to_owned();
                     (takes, Verdict::Failure(Fault { reason: Reason::UnexpectedStatus, message }))
                 }
-                _ => (takes, Verdict::Success),
+                Fate::Well => (takes, Verdict::Success),
             };
             tokio::time::sleep(duration).await;
             Outcome { started, duration, attempt, result, code: None, output: String::new() }

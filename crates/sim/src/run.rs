@@ -124,7 +124,8 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     notes.push((world.control.now(), About::People, "the set is applied".to_owned()));
     // Most worlds begin with a fleet that was rolled out before.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    rest(&world, Duration::from_secs(20), scenario.before).await;
+    rest(&world, scenario.still, scenario.before).await;
+    world.turn();
     for (wait, action) in &scenario.actions {
         tokio::time::sleep(*wait).await;
         if scenario.freezes() && matches!(action, Action::Pause | Action::Abort) {

@@ -9,6 +9,7 @@ use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
 use crate::foreign::Temper;
+use crate::receiver::Manner;
 use crate::repository::{BRANCHES, Branch};
 use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 
@@ -27,6 +28,9 @@ pub(crate) const WIDE: u64 = 1_000_000;
 
 /// How many seconds an Application of a phase may take, and a little more.
 const PROGRESS_DEADLINE: u64 = 660;
+pub(crate) const PROGRESS: Duration = Duration::from_secs(PROGRESS_DEADLINE);
+/// How long nothing is written once a fleet is rolled out.
+pub(crate) const STILL: Duration = Duration::from_secs(20);
 
 /// In how many worlds of a hundred there are phases in the place of steps, where what people do makes sense then.
 const PHASED: u64 = 35;
@@ -78,6 +82,10 @@ pub(crate) struct Scenario {
     pub(crate) after: Duration,
     /// How long nothing need be written though a step waits.
     pub(crate) waits: Duration,
+    /// How long nothing is written once the fleet is rolled out in the beginning.
+    pub(crate) still: Duration,
+    /// How hooks are answered.
+    pub(crate) receiver: Manner,
 }
 
 /// A controller.
@@ -176,6 +184,8 @@ impl Scenario {
             before: BEFORE,
             after: AFTER,
             waits,
+            still: STILL,
+            receiver: Manner::Moody,
         }
     }
 }

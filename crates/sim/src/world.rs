@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::foreign::{self, Memory, Temper};
 use crate::journal::Journal;
-use crate::receiver::Receiver;
+use crate::receiver::{Manner, Receiver};
 use crate::repository::{Files, Repositories};
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
@@ -56,6 +57,8 @@ pub(crate) struct World {
     pub(crate) journal: Journal,
     pub(crate) air: Arc<Air>,
     behind: Duration,
+    /// Whether hooks that are to fail do so.
+    turned: Arc<AtomicBool>,
     /// Controllers that ended by themselves, which none may.
     pub(crate) ended: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
@@ -65,6 +68,8 @@ pub(crate) struct World {
 #[derive(Clone)]
 struct Parts {
     seed: u64,
+    /// How hooks are answered, and whether those that are to fail do so.
+    receiver: (Manner, Arc<AtomicBool>),
     control: Cluster,
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
@@ -120,9 +125,10 @@ impl World {
             Air::new(scenario.seed, repositories.directory(), sequencer.clone(), scenario.weather.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(sequencer.run());
-        let ended = Arc::default();
+        let (ended, turned) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let parts = Parts {
             seed: scenario.seed,
+            receiver: (scenario.receiver.clone(), turned.clone()),
             foreign: scenario.foreign.clone(),
             memory: Arc::new(memory),
             skew: scenario.skew.clone(),
@@ -141,7 +147,12 @@ impl World {
         if let Some((begin, length)) = scenario.second {
             tasks.spawn(beside(begin, length, parts.clone()));
         }
-        World { control, members, repositories, journal, air, behind, ended, _tasks: tasks }
+        World { control, members, repositories, journal, air, behind, turned, ended, _tasks: tasks }
+    }
+
+    /// Lets hooks fail that are to.
+    pub(crate) fn turn(&self) {
+        self.turned.store(true, Ordering::Relaxed);
     }
 
     /// Moves a branch to a commit; mirrors follow.
@@ -278,7 +289,12 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
     let generating =
         baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
     let generators = Generators::new(parts.sources(Process::Sets), hosts, generating);
-    let caller = Arc::new(Receiver::new(parts.seed, settings.clock.clone(), parts.air.clone()));
+    let caller = Arc::new(Receiver::new(
+        parts.seed,
+        parts.receiver.clone(),
+        settings.clock.clone(),
+        parts.air.clone(),
+    ));
     match Controller::calling(client, settings, generators, caller) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
         Err(error) => error.to_string(),

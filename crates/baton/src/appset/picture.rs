@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::phase_status::GeneratorPhases;
-use baton_rollout::explain::{self, Known, Standing};
+use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseState};
+use baton_rollout::explain::{self, Known, Outlook, Standing};
 use baton_rollout::head::Head;
 use baton_rollout::plan::rolling_steps;
 use serde::Serialize;
@@ -35,12 +35,31 @@ impl Picture {
         Picture { standing, phases, steps }
     }
 
+    /// How it goes on. A phase that has failed waits for somebody to decide, and nobody else has anything to do.
+    pub(super) fn outlook(&self) -> Outlook {
+        use PhaseState as P;
+        let is = |states: &[P]| self.phases.iter().any(|generator| states.contains(&generator.state));
+        let busy =
+            [P::PreHooks, P::Deploying, P::Checking, P::PostHooks, P::Waiting, P::RollingBack, P::Paused];
+        match self.standing.outlook() {
+            Outlook::Underway if is(&[P::Failed, P::Aborted]) && !is(&busy) => Outlook::Failed,
+            outlook => outlook,
+        }
+    }
+
+    /// Why a phase failed, where one has.
+    pub(super) fn failure(&self) -> Option<String> {
+        let mut phases = self.phases.iter().flat_map(|generator| &generator.phases);
+        phases.find_map(|phase| {
+            let failure = phase.failure.as_ref()?;
+            Some(format!("phase {}: {}", phase.name, failure.message))
+        })
+    }
+
     /// The phase of an Application: its name, and how many there are before it.
     pub(super) fn phase(&self, application: &str) -> Option<(usize, &str)> {
         let phases = self.phases.iter().flat_map(|generator| generator.phases.iter().enumerate());
-        let holds = |names: &[baton_api::phase_status::PhaseApplication]| {
-            names.iter().any(|entry| entry.name == application)
-        };
+        let holds = |names: &[PhaseApplication]| names.iter().any(|entry| entry.name == application);
         let mut of = phases.filter(|(_, phase)| holds(&phase.applications));
         of.next().map(|(at, phase)| (at, phase.name.as_str()))
     }

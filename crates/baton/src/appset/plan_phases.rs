@@ -9,8 +9,6 @@ use baton_rollout::plan::ApplicationPlan;
 
 use super::screen::{Cell, Screen, Tone};
 
-/// How many names a line tells before it counts the rest.
-const NAMED: usize = 8;
 /// What comes before, in the middle of, and after a phase.
 const WHEN: [(&str, &str); 3] = [("pre", "before"), ("check", "checks"), ("post", "after")];
 
@@ -58,20 +56,19 @@ fn of_generator(preview: &Preview, screen: &Screen) -> String {
     let mut out = screen.labelled("", &format!("Phases of {whose}, {count}:"), Tone::Heading, 0);
     if let Some(forecast) = &preview.forecast {
         out.push_str(&table(forecast, screen));
-        if !forecast.unassigned.is_empty() {
-            let text = format!("In no phase: {}.", names(&forecast.unassigned));
-            out.push_str(&screen.labelled("", &text, Tone::Busy, 0));
-        }
     }
+    // The heading has said which generator it is.
+    let path = format!("spec.generators[{}].deploymentStrategy.", preview.generator);
+    let short = |text: &str| text.strip_prefix(&path).unwrap_or(text).to_owned();
     let mut remark = |text: &str, tone: Tone| out.push_str(&screen.labelled("!", text, tone, 2));
     if let Some(removal) = &preview.removal {
         remark(&removal.sentence(), Tone::Busy);
     }
-    preview.problems.iter().for_each(|problem| remark(problem, Tone::Bad));
+    preview.problems.iter().for_each(|problem| remark(&short(problem), Tone::Bad));
     let warnings = preview.forecast.iter().flat_map(|forecast| &forecast.warnings);
-    warnings.for_each(|warning| remark(warning, Tone::Busy));
+    warnings.for_each(|warning| remark(&short(warning), Tone::Busy));
     for refused in &preview.operator {
-        remark(&format!("without flags a controller refuses: {refused}"), Tone::Busy);
+        remark(&format!("without flags a controller refuses {}", short(refused)), Tone::Busy);
     }
     out
 }
@@ -139,13 +136,6 @@ fn call(call: &CallForecast) -> String {
     match words.is_empty() {
         true => call.name.clone(),
         false => format!("{} ({})", call.name, words.join(", ")),
-    }
-}
-
-fn names(all: &[String]) -> String {
-    match all.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        None => all.join(", "),
-        Some(more) => format!("{} and {more} more", all[..NAMED].join(", ")),
     }
 }
 

@@ -51,11 +51,11 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let client = connection.client().await?;
     let set = owned::set(&client, &connection.namespace, name).await?;
-    let before = Picture::of(&set, None, &BTreeMap::new()).standing;
-    control::has_something_to_tell(&set, &before)?;
-    let is_over = |standing: &Standing| matches!(standing.outlook(), Outlook::Done | Outlook::Failed);
+    let before = Picture::of(&set, None, &BTreeMap::new());
+    control::has_something_to_tell(&set, &before.standing)?;
+    let is_over = |picture: &Picture| matches!(picture.outlook(), Outlook::Done | Outlook::Failed);
     // The run that is over and does not count.
-    let mut past = (until.next && is_over(&before)).then_some(before.run);
+    let mut past = (until.next && is_over(&before)).then_some(before.standing.run);
     let api: Api<ApplicationSet> = Api::namespaced(client, &connection.namespace);
     let mut seen = pin!(watch_object(api, name).default_backoff());
     let mut shutdown = Shutdown::listen();
@@ -76,11 +76,14 @@ pub(super) async fn run(
         match event {
             Some(Ok(Some(set))) => {
                 let picture = Picture::of(&set, None, &BTreeMap::new());
-                let standing = &picture.standing;
-                let outlook = standing.outlook();
-                let why = standing.first.as_ref().map(|first| view::obstacle_words(first, Timestamp::now()));
-                let state = standing.state.clone();
-                past = past.filter(|run| *run == standing.run && is_over(standing));
+                let (outlook, standing) = (picture.outlook(), &picture.standing);
+                let first = || Some(view::obstacle_words(standing.first.as_ref()?, Timestamp::now()));
+                let why = picture.failure().filter(|_| outlook == Outlook::Failed).or_else(first);
+                let state = match outlook {
+                    Outlook::Failed if standing.outlook() != Outlook::Failed => "Failed".to_owned(),
+                    _ => standing.state.clone(),
+                };
+                past = past.filter(|run| *run == standing.run && is_over(&picture));
                 display.show(picture)?;
                 let end = match outlook {
                     _ if past.is_some() => continue,

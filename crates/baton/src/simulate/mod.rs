@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'f', long = "filename", required_unless_present = "world", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Show a world of `make soak` instead, by its seed.
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["file", "faults", "commits", "failing", "seed", "seeds"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["file", "faults", "commits", "failing", "failing_hook", "seed", "seeds"])]
     world: Option<u64>,
     /// What everything that is left to chance is drawn from; the same seed gives the same world again.
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// An Application whose workload is not ready from the first of these commits on. May be repeated.
     #[arg(long, value_name = "APPLICATION")]
     failing: Vec<String>,
+    /// A hook or a check of a phase that does not pass from the first of these commits on. May be repeated.
+    #[arg(long, value_name = "NAME")]
+    failing_hook: Vec<String>,
     /// A cluster for cluster generators. May be repeated; without any they are those of `baton up`.
     #[arg(long = "cluster", value_name = "NAME,LABEL=VALUE…", conflicts_with = "clusters")]
     cluster: Vec<MemberArgument>,
@@ -64,8 +67,8 @@ fn after_help() -> String {
     let faults: Vec<String> =
         Faults::known().into_iter().map(|(name, words)| format!("  {name:<15} {words}")).collect();
     format!(
-        "Both controllers run as they are, over an embedded API and in virtual time. Steps, labels and policies are the \
-set's own; repositories, clusters and workloads are made up. A judge reads the history of the API alone.
+        "Both controllers run as they are, over an embedded API and in virtual time. Steps, phases, labels and policies are the \
+set's own; repositories, clusters, workloads and whom hooks call are made up. A judge reads the history of the API alone.
 
 Faults (the first word stands for all that begin with it, as crash):
 {}
@@ -75,6 +78,7 @@ Examples:
   baton simulate -f web.yaml --faults late,crash --commits 3 --seed 7
   baton simulate -f web.yaml --faults all --seeds 100
   baton simulate -f web.yaml --failing web-dev
+  baton simulate -f web.yaml --failing-hook error-rate
   baton simulate --world 42
 
 Exit codes: 0 every invariant was kept, 1 usage, 3 one was broken",
@@ -95,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         commits: usize::from(arguments.commits),
         faults: arguments.faults.clone(),
         failing: arguments.failing.iter().cloned().collect::<BTreeSet<_>>(),
+        failing_calls: arguments.failing_hook.iter().cloned().collect(),
     };
     let unfit = |error: baton_sim::given::Unfit| Failure::usage(format!("{name}: {error}"));
     let about =
@@ -116,18 +121,18 @@ impl Arguments {
         };
         let name = written.set.metadata.name.clone().unwrap_or_default();
         let mut notes = Vec::new();
-        let applications = crate::run(self.applications(written, &mut notes))?;
-        let given = Given::new(&written.document, &applications)
+        let gives = crate::run(self.generated(written, &mut notes))?;
+        let given = Given::new(&written.document, &gives.applications, &gives.targets)
             .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
         Ok((name, given, notes))
     }
 
-    /// The Applications of a set, as `baton appset generate` gives them.
-    async fn applications(
+    /// The Applications of a set, as `baton appset generate` gives them, and their parameters.
+    async fn generated(
         &self,
         written: &manifests::Written,
         notes: &mut Vec<String>,
-    ) -> Result<Vec<Value>, Failure> {
+    ) -> Result<offline::Generated, Failure> {
         let cache = tempfile::tempdir()
             .map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
         let generators = self.offline.generators(cache.path().to_owned(), NAMESPACE)?;
@@ -137,7 +142,7 @@ impl Arguments {
                 .add_yaml(&secret(&member).to_string())
                 .map_err(|error| Failure::usage(format!("cluster {}: {error}", member.name)))?;
         }
-        offline::applications(&written.set, &generators, &objects).await
+        offline::generated(&written.set, &generators, &objects).await
     }
 
     fn members(&self, written: &manifests::Written, notes: &mut Vec<String>) -> Result<Vec<Member>, Failure> {

@@ -38,7 +38,8 @@ pub(super) fn text(about: &About, report: &Report) -> String {
         let mark = match line.about {
             Subject::People => ">",
             Subject::Run => "=",
-            Subject::Step => "-",
+            Subject::Step | Subject::Phase => "-",
+            Subject::Call => "@",
             Subject::Application => " ",
             Subject::Waiting => "?",
             Subject::Fault => "!",
@@ -46,7 +47,8 @@ pub(super) fn text(about: &About, report: &Report) -> String {
         let _ = writeln!(text, "{:>10}  {mark} {}", clock(line.at), line.text);
     }
     text.push_str(
-        "\n> people   = run   - step   ? waiting   ! fault   (minutes and seconds of virtual time)\n",
+        "\n> people   = run   - step or phase   @ hook or check   ? waiting   ! fault   (minutes and seconds of virtual \
+         time)\n",
     );
     if !report.waiting.is_empty() {
         let _ = writeln!(text, "In the end it waits: {}", report.waiting.join("; "));

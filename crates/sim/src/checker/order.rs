@@ -65,6 +65,7 @@ pub(super) fn violations<'h>(
         judged.sort_by_key(Vec::len);
         match judged.into_iter().next() {
             Some(texts) => texts.into_iter().for_each(blame),
+            None if is_put_back(case, sets, start) => {}
             None => blame("was started as the set did not want it".to_owned()),
         }
     }
@@ -131,6 +132,9 @@ fn judge<'h>(
     earlier: &[Start<'h>],
 ) -> Vec<String> {
     let Some(step) = wanted.step(&start.entry.name) else {
+        if wanted.is_free(&start.entry.name) {
+            return Vec::new();
+        }
         return vec!["was started though no step holds it".to_owned()];
     };
     let began = runs.began(stamp).unwrap_or(start.entry.at);
@@ -185,6 +189,13 @@ fn was_whole(
         true => Err("it was synced in part".to_owned()),
         false => Ok(()),
     }
+}
+
+/// Whether a phase that failed puts it back to a commit it was well at, which its sources name then.
+fn is_put_back(case: &Case<'_>, sets: &Sets<'_>, start: &Start<'_>) -> bool {
+    let may = sets.in_force(start.place, start.entry.at - case.slack).any(|wanted| wanted.puts_back());
+    let sources = sources(&start.entry.object["spec"]);
+    may && sources.iter().zip(&start.revisions).all(|(source, revision)| source.branch.1 == *revision)
 }
 
 fn is_of(wanted: &Wanted<'_>, start: &Start<'_>) -> bool {

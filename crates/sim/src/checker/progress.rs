@@ -119,7 +119,7 @@ fn excused(case: &Case<'_>, wanted: &Wanted<'_>, named: &[String]) -> bool {
     let held = wanted.steps.iter().any(|step| step.limit(100) == Some(0));
     let broken = wanted.apps.values().any(|app| is_broken(case, &app.spec));
     let aborted = !wanted.aborted.is_empty() && (case.blind || says("Aborted "));
-    wanted.paused || held || broken || unpruned || aborted
+    wanted.paused || held || broken || unpruned || aborted || wanted.has_failing_hooks()
 }
 
 /// Whether what a specification follows in the end holds workloads that never become ready.

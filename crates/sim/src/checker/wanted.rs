@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::history::History;
 use super::{Case, Change, is_null, text};
+use crate::given::phases;
 
 /// Resource name of ApplicationSets.
 pub(super) const SETS: &str = "applicationsets.argoproj.io";
@@ -116,7 +117,7 @@ impl<'h> Wanted<'h> {
         let steps = |pointer: &str| -> Vec<Step<'h>> {
             strategy.pointer(pointer).and_then(Value::as_array).into_iter().flatten().map(Step).collect()
         };
-        let rollout = if rolling { steps("/rollingSync/steps") } else { phases(set) };
+        let rollout = if rolling { steps("/rollingSync/steps") } else { phases_of(set) };
         let order = text(strategy, "/deletionOrder").to_ascii_lowercase();
         let deletion = match order.as_str() {
             "" | "allatonce" => Deletion::AllAtOnce,
@@ -145,6 +146,25 @@ impl<'h> Wanted<'h> {
         self.set.pointer(PHASES).is_some()
     }
 
+    /// Whether phases have no say in an Application, nor steps. Of sets that are made up they have one in all.
+    pub(super) fn is_free(&self, app: &str) -> bool {
+        let marks = |key: &Value| key == phases::LABEL;
+        let key = format!("{PHASES}/0/targets/0/matchExpressions/0/key");
+        self.set.pointer(&key).is_some_and(marks)
+            && self.apps.get(app).is_some_and(|app| !app.labels.contains_key(phases::LABEL))
+    }
+
+    /// Whether a phase puts back what it has changed when it fails.
+    pub(super) fn puts_back(&self) -> bool {
+        let phases = self.set.pointer(PHASES).and_then(Value::as_array);
+        phases.into_iter().flatten().any(|phase| text(phase, "/onFailure/action") == "rollback")
+    }
+
+    /// Whether some hooks and checks do not pass.
+    pub(super) fn has_failing_hooks(&self) -> bool {
+        !super::annotation(self.set, phases::FAILING).is_empty()
+    }
+
     /// The step of an Application, counted from 0.
     pub(super) fn step(&self, app: &str) -> Option<usize> {
         place(&self.steps, &self.apps.get(app)?.labels)
@@ -170,7 +190,7 @@ impl<'h> Wanted<'h> {
 }
 
 /// The phases of a set's only generator, each as a step: who belongs to it, and nothing of its limits.
-fn phases(set: &Value) -> Vec<Step<'_>> {
+fn phases_of(set: &Value) -> Vec<Step<'_>> {
     let phases = set.pointer(PHASES).and_then(Value::as_array);
     phases.into_iter().flatten().map(|phase| Step(&phase["targets"][0])).collect()
 }
