@@ -51,6 +51,55 @@ fn a_commit_goes_through_the_steps_and_the_judge_is_content() {
     }
 }
 
+/// The example with phases in the place of steps.
+fn phases() -> String {
+    let text = fs::read_to_string(example("rolling-sync.yaml")).expect("an example");
+    let mut set: Value = serde_saphyr::from_str(&text).expect("a set");
+    let phase = |env: &str| {
+        serde_json::json!({
+            "name": env, "targets": [{"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]}],
+            "preHooks": [{"name": format!("ask-{env}"), "type": "http", "http": {"url": "https://a.example.com"}}],
+            "waitDuration": "1m",
+        })
+    };
+    let phases = serde_json::json!({"type": "phaseDeployment", "phases": [phase("dev"), phase("prod")]});
+    set["spec"]["generators"][0]["deploymentStrategy"] = phases;
+    set["spec"]["strategy"].take();
+    set.to_string()
+}
+
+#[test]
+fn a_commit_goes_through_the_phases_and_a_hook_that_fails_ends_them() {
+    let home = tempfile::tempdir().expect("a directory");
+    let file = home.path().join("set.json");
+    fs::write(&file, phases()).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let told = simulate(&["-f", file]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{}", told.stdout);
+    let text = &told.stdout;
+    assert!(text.contains("in no phase, and never touched: rolling-staging"), "{text}");
+    let mut from = place(text, "run 1 is finished", 0);
+    for words in [
+        "hook ask-dev of dev passed",
+        "rolling-dev is to be synced to commit 1",
+        "phase dev waits 1m",
+        "phase dev is complete",
+        "hook ask-prod of prod is called",
+        "rolling-prod is to be synced to commit 1",
+        "phase prod is complete",
+        "Judge: every invariant was kept in the world of seed 1",
+    ] {
+        from = place(text, words, from);
+    }
+    let told = simulate(&["-f", file, "--failing-hook", "ask-prod"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{}", told.stdout);
+    assert!(told.stdout.contains("phase prod failed"), "{}", told.stdout);
+    assert!(!told.stdout.contains("rolling-prod is to be synced to commit 1"), "{}", told.stdout);
+    let told = simulate(&["-f", file, "--failing-hook", "nobody"]);
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("no hook or check of its phases is named \"nobody\""), "{}", told.stderr);
+}
+
 #[test]
 fn a_seed_tells_the_same_again() {
     let arguments = [

@@ -1,6 +1,9 @@
 //! Findings, each with its rule, path and line.
 
-use baton_lint::{Finding, read, rendered};
+use std::collections::BTreeMap;
+
+use baton_lint::{Finding, Severity, read, rendered};
+use baton_phases::Target;
 use serde_json::json;
 
 /// A set without a mistake; cases change a part of it.
@@ -304,7 +307,10 @@ fn what_is_rendered_shows_names_and_steps() {
     let (sets, _) = read(GOOD);
     let application = |name: &str, env: &str| json!({"metadata": {"name": name, "labels": {"env": env}}});
     let rules = |applications: &[serde_json::Value]| -> Vec<(&str, String)> {
-        rendered(&sets[0], applications).into_iter().map(|one| (one.rule, one.path)).collect()
+        rendered(&sets[0], applications, &BTreeMap::new())
+            .into_iter()
+            .map(|one| (one.rule, one.path))
+            .collect()
     };
     assert_eq!(rules(&[application("a", "dev"), application("b", "prod")]), []);
     let steps = "spec.strategy.rollingSync.steps";
@@ -316,4 +322,112 @@ fn what_is_rendered_shows_names_and_steps() {
         "{found:?}"
     );
     assert!(found.contains(&("unmatched-applications", steps.to_owned())), "{found:?}");
+}
+
+/// The good set with phases: what a phase has beside its name and targets can be replaced.
+fn phased(canary: &str) -> String {
+    let phases = format!(
+        "- clusters: {{}}
+      deploymentStrategy:
+        type: phaseDeployment
+        phases:
+          - name: canary
+            targets: [{{values: {{env: dev}}}}]
+            {canary}
+          - name: all
+            targets: [{{values: {{env: prod}}}}]"
+    );
+    GOOD.replace("- clusters: {}", &phases)
+}
+
+const PHASES: &str = "spec.generators[0].deploymentStrategy.phases";
+
+#[test]
+fn mistakes_in_phases_and_hooks_are_found_where_they_stand() {
+    assert_eq!(findings(&phased("percentage: 10")), []);
+    let hook = |more: &str| format!("preHooks: [{{name: h, type: http, {more}}}]");
+    let many = (0..11).map(|n| format!("{{name: h{n}, type: http, http: {{url: 'https://a.example'}}}}"));
+    let many = format!("preHooks: [{}]", many.collect::<Vec<_>>().join(", "));
+    let word = "headers: {Authorization: Bearer abc}";
+    let cases: &[(String, Severity, &str, String, &str)] = &[
+        (
+            "percentage: 10\n            maxUpdate: 1".to_owned(),
+            Severity::Error,
+            "schema",
+            "[0]".to_owned(),
+            "exclude",
+        ),
+        (many, Severity::Warning, "phase", "[0]".to_owned(), "11 hooks in one phase"),
+        (
+            hook(&format!("http: {{url: 'https://a.example', {word}}}")),
+            Severity::Warning,
+            "hook",
+            "[0].preHooks[0].http.headers[Authorization]".to_owned(),
+            "a credential is written out",
+        ),
+        (
+            hook("timeout: 24h, http: {url: 'https://a.example'}"),
+            Severity::Error,
+            "hook",
+            "[0].preHooks[0].timeout".to_owned(),
+            "24h is more than an HTTP call may take",
+        ),
+        (
+            hook("http: {url: 'http://a.example'}"),
+            Severity::Warning,
+            "hook-operator",
+            "[0].preHooks[0].http.url".to_owned(),
+            "--hooks-allow-http",
+        ),
+        (
+            hook("http: {url: 'https://10.0.0.1'}"),
+            Severity::Warning,
+            "hook-operator",
+            "[0].preHooks[0].http.url".to_owned(),
+            "--hooks-allow",
+        ),
+        (
+            "preHooks: [{name: h, type: command, command: {command: [./check]}}]".to_owned(),
+            Severity::Warning,
+            "hook-operator",
+            "[0].preHooks[0].command".to_owned(),
+            "--hooks-dir",
+        ),
+    ];
+    for (text, severity, rule, path, words) in cases {
+        let found = findings(&phased(text));
+        let path = format!("{PHASES}{path}");
+        let one = found.iter().find(|one| one.rule == *rule && one.path == path);
+        let one = one.unwrap_or_else(|| panic!("{rule} at {path}: {found:#?}"));
+        assert!(one.severity == *severity && one.message.contains(words) && one.line > 9, "{one:?}");
+        assert_eq!(found.len(), 1, "{found:#?}");
+    }
+}
+
+#[test]
+fn what_is_rendered_shows_who_is_in_which_phase_and_orders_that_contradict_each_other() {
+    let rules = |text: &str, names: &[(&str, &str)]| -> Vec<(&'static str, String)> {
+        let (sets, found) = read(text);
+        assert_eq!(found, []);
+        let application =
+            |(name, env): &(&str, &str)| json!({"metadata": {"name": name, "labels": {"env": env}}});
+        let target = |(name, env): &(&str, &str)| Target {
+            name: (*name).into(),
+            params: BTreeMap::from([("metadata.labels.env".to_owned(), (*env).to_owned())]),
+        };
+        let applications: Vec<_> = names.iter().map(application).collect();
+        let targets = BTreeMap::from([(0, names.iter().map(target).collect())]);
+        let found = rendered(&sets[0], &applications, &targets);
+        found.into_iter().filter(|one| one.path.starts_with(PHASES)).map(|one| (one.rule, one.path)).collect()
+    };
+    let good = phased("maxConcurrent: 1");
+    let both = [("a", "dev"), ("b", "prod")];
+    assert_eq!(rules(&good, &both), []);
+    assert_eq!(rules(&good, &[("a", "dev")]), [("empty-phase", format!("{PHASES}[1]"))]);
+    assert_eq!(rules(&good, &[("a", "test")]), [("no-phase-matches", PHASES.to_owned())]);
+    let third = [("a", "dev"), ("b", "prod"), ("c", "test")];
+    assert_eq!(rules(&good, &third), [("unmatched-applications", PHASES.to_owned())]);
+    let turned = good.replace("values: [dev]", "values: [x]").replace("values: [prod]", "values: [dev]");
+    let turned = turned.replace("values: [x]", "values: [prod]");
+    assert_eq!(rules(&turned, &both), [("phase-order", format!("{PHASES}[1]"))]);
 }

@@ -654,6 +654,138 @@ mod tests {
         assert!(report.waiting.iter().any(|wait| wait.contains("web-b")), "{:?}", report.waiting);
     }
 
+    /// A set with a canary and the rest, a hook before, a check and a wait; `more` is what the first phase has beside.
+    fn phased(more: Value) -> (Value, Vec<Value>, BTreeMap<usize, Vec<Target>>) {
+        let hook = |name: &str, url: &str| json!({"name": name, "type": "http", "http": {"url": url}});
+        let mut canary = json!({
+            "name": "canary", "targets": [{"values": {"env": "prod"}}], "percentage": 10, "waitDuration": "1h",
+            "preHooks": [hook("ask", "https://a.example.com/")],
+            "checks": [hook("probe", "https://a.example.com/{{name}}")],
+        });
+        canary.as_object_mut().expect("a phase").extend(more.as_object().cloned().unwrap_or_default());
+        let phases = json!([
+            canary,
+            {"name": "hooks-only", "targets": [{"values": {"env": "prod"}}], "percentage": 0,
+             "preHooks": [{"name": "tell", "type": "command", "command": {"command": ["./tell"]}}]},
+            {"name": "all", "targets": [{"values": {"env": "prod"}}], "maxConcurrent": 1},
+        ]);
+        let set = json!({"metadata": {"name": "web"}, "spec": {"generators": [
+            {"list": {"elements": []}},
+            {"list": {"elements": []}, "deploymentStrategy": {"type": "phaseDeployment", "phases": phases}},
+        ]}});
+        let names =
+            [("free", "dev", 0), ("a", "prod", 1), ("b", "prod", 1), ("c", "prod", 1), ("lab", "lab", 1)];
+        let mut targets: BTreeMap<usize, Vec<Target>> = BTreeMap::new();
+        for (name, env, generator) in names {
+            let params =
+                BTreeMap::from([("name".to_owned(), name.to_owned()), ("env".to_owned(), env.to_owned())]);
+            targets.entry(generator).or_default().push(Target { name: name.into(), params });
+        }
+        (set, names.map(|(name, env, _)| application(name, env)).into(), targets)
+    }
+
+    fn simulated(more: Value, change: impl FnOnce(&mut Plan)) -> Report {
+        let (set, applications, targets) = phased(more);
+        let given = Given::new(&set, &applications, &targets).expect("a world");
+        let mut plan = plan("none", 1);
+        change(&mut plan);
+        let report = given.simulate(&plan, 1).expect("a report");
+        assert_eq!(report.violations, [], "{:#?} {report}", report.course);
+        report
+    }
+
+    /// The lines of the last run that begin with these words.
+    fn lines(report: &Report) -> Vec<&str> {
+        let texts: Vec<&str> = report.course.iter().map(|line| line.text.as_str()).collect();
+        let from =
+            texts.iter().rposition(|text| *text == "a rollout of 3 phases begins").expect("phases begin");
+        texts[from..].to_vec()
+    }
+
+    #[test]
+    fn a_commit_goes_through_the_phases_of_a_set_that_is_given() {
+        let report = simulated(json!({}), |_| {});
+        let lines = lines(&report);
+        let mut from = 0;
+        for words in [
+            "phase canary begins",
+            "hook ask of canary is called",
+            "hook ask of canary passed",
+            "phase canary deploys 1 Application",
+            "a is to be synced to commit 1",
+            "check probe of canary for a passed",
+            "phase canary waits 5m",
+            "phase canary is complete",
+            "hook tell of hooks-only passed",
+            "phase hooks-only is complete",
+            "phase all deploys 2 Applications",
+            "b is to be synced to commit 1",
+            "c is to be synced to commit 1",
+            "phase all is complete",
+            "every phase is complete",
+        ] {
+            let place = lines[from..].iter().position(|line| *line == words);
+            from += place.unwrap_or_else(|| panic!("{words:?} is not told from {from} on: {lines:#?}"));
+        }
+        assert!(report.course.iter().any(|line| line.text == "free is to be synced to commit 1"));
+        assert!(report.course.iter().all(|line| !line.text.starts_with("lab ")), "no phase takes it");
+        assert_eq!(report.waiting, [""; 0]);
+    }
+
+    #[test]
+    fn a_hook_that_fails_ends_its_phase_and_is_named() {
+        let failing = |plan: &mut Plan| drop(plan.failing_calls.insert("probe".to_owned()));
+        let report = simulated(json!({}), failing);
+        let told = lines(&report);
+        assert!(told.iter().any(|line| line.starts_with("phase canary failed")), "{told:#?}");
+        assert!(told.iter().all(|line| !line.starts_with("b is to be synced")), "{told:#?}");
+        assert!(report.waiting.iter().any(|wait| wait.contains("PhaseGate")), "{:?}", report.waiting);
+        let back = simulated(json!({"onFailure": {"action": "rollback"}}), failing);
+        let told = lines(&back);
+        assert!(told.contains(&"phase canary was put back"), "{told:#?}");
+        let on = simulated(json!({"onFailure": {"action": "continue"}}), failing);
+        assert!(lines(&on).contains(&"b is to be synced to commit 1"), "{:#?}", lines(&on));
+    }
+
+    #[test]
+    fn phases_outlive_every_fault() {
+        for seed in 1..=4 {
+            let (set, applications, targets) = phased(json!({}));
+            let given = Given::new(&set, &applications, &targets).expect("a world");
+            let report = given.simulate(&plan("all", 2), seed).expect("a report");
+            assert_eq!(report.violations, [], "{:#?} {report}", report.course);
+        }
+    }
+
+    #[test]
+    fn phases_that_have_no_place_in_a_world_are_refused_in_words() {
+        let refused = |change: &dyn Fn(&mut Value)| {
+            let (mut set, applications, targets) = phased(json!({}));
+            change(&mut set);
+            Given::new(&set, &applications, &targets).map(drop).expect_err("refused").to_string()
+        };
+        let phases = |set: &mut Value| set["spec"]["generators"][1]["deploymentStrategy"]["phases"].take();
+        let twice = refused(&|set| {
+            set["spec"]["generators"][0] = set["spec"]["generators"][1].clone();
+        });
+        assert!(twice.contains("2 generators have phases"), "{twice}");
+        let empty = refused(&|set| drop(phases(set)));
+        assert!(empty.contains("phases"), "{empty}");
+        let rolling = refused(&|it| it["spec"]["strategy"] = set()["spec"]["strategy"].clone());
+        assert!(rolling.contains("RollingSync"), "{rolling}");
+        let nobody = refused(&|set| {
+            let mut one = phases(set);
+            one[0]["targets"] = json!([{"values": {"env": "nowhere"}}]);
+            set["spec"]["generators"][1]["deploymentStrategy"]["phases"] = json!([one[0]]);
+        });
+        assert!(nobody.contains("none matches any Application"), "{nobody}");
+        let (set, applications, targets) = phased(json!({}));
+        let given = Given::new(&set, &applications, &targets).expect("a world");
+        let plan = Plan { failing_calls: ["other".to_owned()].into(), ..plan("none", 1) };
+        let error = given.simulate(&plan, 1).expect_err("no such hook").to_string();
+        assert!(error.contains("\"other\"") && error.contains("ask, probe, tell"), "{error}");
+    }
+
     #[test]
     fn every_fault_that_is_chosen_strikes_and_no_other() {
         for fault in Fault::ALL {

@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
+use baton_phases::Target;
+use baton_phases::preview::{self, Proposal};
+use baton_rollout::explain::Outlook;
 use baton_rollout::fuse::Fuse;
-use baton_rollout::plan::{Candidate, Change, Plan, Present, Proposal, plan};
+use baton_rollout::plan::{Candidate, Change, Plan, Present, plan};
 use baton_rollout::shift::between;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -64,7 +67,7 @@ fn planned(strategy: &Value, wanted: &[(&str, &str, Change)], present: Option<&[
         all.iter().map(one).collect()
     });
     let strategy = serde_json::from_value(strategy.clone()).expect("a strategy");
-    plan(&Proposal {
+    plan(&baton_rollout::plan::Proposal {
         strategy: Some(&strategy),
         wanted: &wanted,
         present: present.as_deref(),
@@ -418,4 +421,150 @@ fn a_picture_never_has_more_rows_than_the_terminal() {
         let lines = watch::frame("argocd/web", &standing, now(), &screen);
         assert!(lines.len() < height.max(5), "{} rows of {height}", lines.len());
     }
+}
+
+/// A set whose canaries have passed a hook, and whose others wait for one.
+fn phased() -> Value {
+    let mut set = set(json!({
+        "resourcesCount": 4,
+        "resources": [
+            {"name": "web-prod-eu-1", "status": "Synced", "health": {"status": "Healthy"}},
+            {"name": "web-prod-eu-2", "status": "Synced", "health": {"status": "Progressing"}},
+        ],
+        "applicationStatus": [
+            entry("web-prod-eu-1", "1", "Healthy", "done"),
+            entry("web-prod-eu-2", "1", "Progressing", "Progressing: Deployment web is not ready: 1 of 3 updated"),
+            entry("web-prod-us-1", "1", "Waiting", "PhaseGate: its phase is not open"),
+            entry("web-prod-us-2", "1", "Waiting", "PhaseGate: its phase is not open"),
+        ],
+        "rollout": {
+            "run": 3, "state": "Progressing", "step": 1, "observedGeneration": 3, "startedAt": "2026-11-15T12:00:00Z",
+            "steps": [{"step": 1, "state": "Open", "total": 4, "done": 1, "updating": 1}],
+            "blockers": [{
+                "reason": "PhaseGate", "object": "approve", "since": "2026-11-15T12:09:00Z",
+                "message": "phase \"all\" (2 of 3): hook approve is tried again", "remedy": "the phase to open",
+            }],
+        },
+        "phases": [{
+            "generator": 0, "generatorType": "clusters", "rolloutID": "3-a-b", "currentPhase": 1, "totalPhases": 3,
+            "state": "Deploying", "message": "phase \"all\" (2 of 3): hook approve is tried again",
+            "startedAt": "2026-11-15T12:00:00Z", "unassignedCount": 1, "unassigned": ["web-lab"],
+            "phases": [
+                {
+                    "name": "canary", "state": "Complete", "matched": 4, "selected": 1, "updated": 1, "healthy": 1,
+                    "startedAt": "2026-11-15T12:00:00Z", "finishedAt": "2026-11-15T12:05:00Z",
+                    "applications": [{"name": "web-prod-eu-1", "state": "Healthy"}],
+                    "preHooks": [{"name": "open-change", "state": "Succeeded"}],
+                    "checks": [{"name": "error-rate", "state": "Succeeded"}],
+                },
+                {
+                    "name": "all", "state": "PreHooks", "matched": 4, "selected": 3, "updated": 1,
+                    "startedAt": "2026-11-15T12:05:00Z",
+                    "applications": [
+                        {"name": "web-prod-eu-2", "state": "Updating"}, {"name": "web-prod-us-1", "state": "Held"},
+                        {"name": "web-prod-us-2", "state": "Held"},
+                    ],
+                    "preHooks": [{
+                        "name": "approve", "state": "Retrying", "attempt": 4, "message": "answered 202, not 200",
+                        "startedAt": "2026-11-15T12:05:00Z", "nextAttemptAt": "2026-11-15T12:10:40Z",
+                    }],
+                },
+                {"name": "report", "state": "Pending", "matched": 4},
+            ],
+        }],
+    }));
+    set["spec"]["strategy"] = Value::Null;
+    set["spec"]["generators"] =
+        json!([{"clusters": {}, "deploymentStrategy": {"type": "phaseDeployment", "phases": []}}]);
+    set
+}
+
+#[test]
+fn phases_under_way() {
+    let set = phased();
+    let picture = told(&set);
+    keep("get-phases", |screen| described::text(&set, None, false, now(), screen).expect("a set"));
+    keep("watch-phases", |screen| watch::frame("argocd/web", &picture, now(), screen).join("\n") + "\n");
+    keep("explain-phases", |screen| explain::run_text("argocd/web", &picture, false, now(), screen));
+    let held =
+        picture.standing.applications.iter().find(|one| one.name == "web-prod-us-1").expect("it waits");
+    keep("explain-phases-application", |screen| explain::application_text(held, &picture, now(), screen));
+}
+
+#[test]
+fn a_watch_ends_where_a_phase_has_failed_and_nobody_goes_on() {
+    let mut set = phased();
+    assert_eq!(told(&set).outlook(), Outlook::Underway);
+    set["status"]["phases"][0]["state"] = json!("Failed");
+    set["status"]["phases"][0]["phases"][1]["failure"] =
+        json!({"reason": "HookFailed", "message": "hook approve failed"});
+    let picture = told(&set);
+    assert_eq!(picture.outlook(), Outlook::Failed);
+    assert_eq!(picture.failure().as_deref(), Some("phase all: hook approve failed"));
+}
+
+#[test]
+fn of_many_phases_those_around_the_open_one_are_pictured() {
+    let mut set = phased();
+    let phase =
+        |n: usize| json!({"name": format!("p{n:02}"), "state": if n < 20 { "Complete" } else { "Pending" }});
+    set["status"]["phases"][0]["phases"] = (0..40).map(phase).collect();
+    set["status"]["phases"][0]["currentPhase"] = json!(20);
+    for (width, height) in [(80, 24), (200, 50), (30, 10), (1, 1)] {
+        let screen = Screen { width: Some(width), height: Some(height), colours: false, folds: true };
+        let picture = watch::frame("argocd/web", &told(&set), now(), &screen);
+        assert!(picture.len() < height.max(5), "{} rows of {height}", picture.len());
+        if width == 80 {
+            let text = picture.join("\n");
+            for part in ["phases before, done", "p19", "p20", "phases after"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_with_phases() {
+    let strategy = json!({"type": "phaseDeployment", "phases": [
+        {"name": "lab", "targets": [{"values": {"env": "lab"}}]},
+        {
+            "name": "canary", "targets": [{"values": {"env": "prod"}}], "percentage": 10, "waitDuration": "30m",
+            "onFailure": {"action": "rollback"},
+            "preHooks": [{
+                "name": "open-change", "type": "http", "http": {"url": "https://changes.example.com/open"},
+                "retry": {"interval": "1m", "deadline": "24h"},
+            }],
+            "checks": [{
+                "name": "error-rate", "type": "http", "http": {"url": "https://metrics.example.com/{{name}}"},
+            }],
+        },
+        {
+            "name": "all", "targets": [{"values": {"env": "prod"}}], "maxConcurrent": 2,
+            "postHooks": [{
+                "name": "tell", "type": "http", "failurePolicy": "ignore", "http": {"url": "http://chat.example.com"},
+            }],
+        },
+    ]});
+    let names = ["web-dev-1", "web-prod-1", "web-prod-2", "web-prod-3", "web-prod-4"];
+    let env = |name: &str| name.split('-').nth(1).unwrap_or_default().to_owned();
+    let target =
+        |name: &&str| Target { name: (*name).into(), params: [("env".to_owned(), env(name))].into() };
+    let targets = BTreeMap::from([(0, names.iter().map(target).collect())]);
+    let previews = |generator: Value, before: Option<&ApplicationSet>| {
+        let set: ApplicationSet =
+            serde_json::from_value(json!({"spec": {"generators": [generator], "template": {}}}))
+                .expect("a set");
+        let labels = |name: &str| labels(&env(name));
+        let kinds = |_| "clusters".to_owned();
+        let proposal = Proposal { set: &set, before, targets: &targets, labels: &labels, kinds: &kinds };
+        (preview::preview(&proposal), set)
+    };
+    let (phases, before) = previews(json!({"clusters": {}, "deploymentStrategy": strategy}), None);
+    let wanted = names.map(|name| (name, "", Change::Assumed));
+    let plan = planned(&json!({"type": "AllAtOnce"}), &wanted, None);
+    keep("plan-phases", |screen| plan_view::text(&Shown { phases: &phases, ..shown(&plan) }, screen));
+    let (removed, _) = previews(json!({"clusters": {}}), Some(&before));
+    keep("plan-phases-removed", |screen| {
+        plan_view::text(&Shown { phases: &removed, ..shown(&plan) }, screen)
+    });
 }

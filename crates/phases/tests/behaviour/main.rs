@@ -46,6 +46,7 @@ mod course;
 mod crashes;
 mod failure;
 mod orders;
+mod outlook;
 mod people;
 mod removal;
 mod room;
