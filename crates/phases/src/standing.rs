@@ -43,12 +43,19 @@ pub fn waits(phase: &PhaseStatus, now: Timestamp) -> String {
         return format!("the end of its wait, in {}", brief(until(now, *end)));
     }
     let pending = |result: &&HookResult| matches!(result.state, HookState::Running | HookState::Retrying);
-    let mut pending = ROLES.into_iter().flat_map(|role| phase.results(role)).filter(pending);
+    let mut pending = ROLES.into_iter().flat_map(|role| single(phase.results(role))).filter(pending);
     match (pending.next(), pending.count()) {
         (None, _) => phase.message.clone(),
         (Some(first), 0) => of_call(first, now),
         (Some(first), more) => format!("{}, and {more} more", of_call(first, now)),
     }
+}
+
+/// The results without those that sum up what is said of each target beside them.
+fn single(results: &[HookResult]) -> impl Iterator<Item = &HookResult> {
+    let has_targets =
+        |name: &str| results.iter().any(|other| other.name == *name && !other.target.is_empty());
+    results.iter().filter(move |result| !result.target.is_empty() || !has_targets(&result.name))
 }
 
 /// What a call that has not passed waits for.
@@ -195,9 +202,9 @@ fn of_calls(
 ) -> Vec<(bool, String)> {
     let before = old.map(|old| old.results(role)).unwrap_or_default();
     let known: BTreeMap<(&str, &str), Stage> =
-        before.iter().map(|one| ((one.name.as_str(), one.target.as_str()), Stage::of(one))).collect();
+        single(before).map(|one| ((one.name.as_str(), one.target.as_str()), Stage::of(one))).collect();
     let mut changed: Vec<(&str, Stage, Vec<&HookResult>)> = Vec::new();
-    for result in phase.results(role) {
+    for result in single(phase.results(role)) {
         let (stage, was) = (Stage::of(result), known.get(&(result.name.as_str(), result.target.as_str())));
         if was.copied().unwrap_or(Stage::Pending) == stage {
             continue;

@@ -121,6 +121,8 @@ struct Teller<'w> {
     apps: BTreeMap<&'w str, &'w Value>,
     head: Head,
     done: BTreeMap<String, &'static str>,
+    /// Whether the set goes by phases alone.
+    stepless: bool,
     phases: Vec<GeneratorPhases>,
     waits: Vec<String>,
     /// The line that told them.
@@ -138,6 +140,7 @@ impl<'w> Teller<'w> {
             apps: BTreeMap::new(),
             head: Head::default(),
             done: BTreeMap::new(),
+            stepless: false,
             phases: Vec::new(),
             waits: Vec::new(),
             waiting: None,
@@ -214,10 +217,12 @@ impl<'w> Teller<'w> {
             self.say(About::Run, format!("run {} begins", next.seq));
         }
         let open = if next.seq == self.head.seq { self.head.open } else { 0 };
-        for step in open + 1..=next.open {
+        // Where there are phases alone, one step holds everybody, and nobody has written it.
+        let steps = if self.stepless { 0 } else { next.open };
+        for step in open + 1..=steps {
             self.say(About::Step, format!("step {step} opens"));
         }
-        if next.open < open {
+        if next.open < open && !self.stepless {
             self.say(About::Step, format!("steps after {} close again", next.open));
         }
         let new: Vec<(String, &'static str)> = next
@@ -245,6 +250,10 @@ impl<'w> Teller<'w> {
     }
 
     fn phases(&mut self, entry: &Entry) {
+        let generators = entry.object.pointer("/spec/generators").and_then(Value::as_array);
+        let phased = |generator: &Value| !generator["deploymentStrategy"].is_null();
+        self.stepless = text(&entry.object, "/spec/strategy/type") != "RollingSync"
+            && generators.into_iter().flatten().any(phased);
         let phases = &entry.object["status"]["phases"];
         let next: Vec<GeneratorPhases> = serde_json::from_value(phases.clone()).unwrap_or_default();
         for one in standing::news(&self.phases, &next, entry.at) {

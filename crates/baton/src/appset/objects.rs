@@ -70,7 +70,8 @@ impl List {
 #[command(
     after_help = "--watch follows the rollout to its end: 0 done, 3 failed or aborted, and with --exit-on-wait 2 when it waits for \
 a person (paused, an approval, a held step, the deletion fuse). On a terminal the display is drawn anew; into a pipe \
-each change is a line, with -o json an object. A rollout that is done is no longer followed: --next waits for the run \
+each change is a line, with -o json an object. Of phases it shows how far each is, and what a hook or a wait takes; one \
+that failed ends the watch. A rollout that is done is no longer followed: --next waits for the run \
 that a new commit or template begins.
 
 Exit codes: 0 shown, or the rollout is done; 1 usage; 2 it waits for a person; 3 it failed or was aborted, or the set has \

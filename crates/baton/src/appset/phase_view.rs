@@ -12,6 +12,10 @@ use super::standing_view::{COLUMN, first_words, reason_tone, state_tone, status_
 
 /// How wide the bar of a phase is.
 const BAR: usize = 10;
+/// Columns from which on there is room for it.
+const MUCH: usize = 100;
+/// How many names a line tells before it counts the rest.
+const NAMED: usize = 5;
 
 /// Every generator with its phases, and what has failed.
 pub(super) fn generators(phases: &[GeneratorPhases], now: Timestamp, screen: &Screen) -> String {
@@ -25,12 +29,13 @@ fn whole(generator: &GeneratorPhases, now: Timestamp, screen: &Screen) -> String
         out.push_str(&screen.labelled("Message:", &generator.message, Tone::Plain, COLUMN));
     }
     if generator.unassigned_count > 0 {
-        let some = generator.unassigned.iter().take(5).cloned().collect::<Vec<_>>();
-        let text = match usize::try_from(generator.unassigned_count) {
-            Ok(count) if count == some.len() => some.join(", "),
-            _ => format!("{} Applications, {} among them", generator.unassigned_count, some.join(", ")),
+        let some = generator.unassigned.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let text = match usize::try_from(generator.unassigned_count).unwrap_or(0).saturating_sub(NAMED) {
+            0 => some,
+            more => format!("{some} and {more} more"),
         };
-        out.push_str(&screen.labelled("In no phase:", &text, Tone::Busy, COLUMN + 2));
+        let text = format!("{text}: left as they are");
+        out.push_str(&screen.labelled("No phase:", &text, Tone::Busy, COLUMN));
     }
     out.push('\n');
     out.push_str(&table(&generator.phases, now, screen));
@@ -62,8 +67,11 @@ pub(super) fn head(generator: &GeneratorPhases, now: Timestamp, screen: &Screen)
 
 /// Phases with how far each is, and what it waits for.
 pub(super) fn table(phases: &[PhaseStatus], now: Timestamp, screen: &Screen) -> String {
-    let headings = ["PHASE", "STATE", "PROGRESS", "DONE", "FAILED", "HOOKS", "WAITS FOR"];
-    let rows: Vec<Vec<Cell>> = phases.iter().map(|phase| row(phase, now)).collect();
+    let bars = screen.width.is_none_or(|width| width >= MUCH);
+    let mut headings = vec!["PHASE", "STATE"];
+    headings.extend(bars.then_some("PROGRESS"));
+    headings.extend(["DONE", "FAILED", "HOOKS", "WAITS FOR"]);
+    let rows: Vec<Vec<Cell>> = phases.iter().map(|phase| row(phase, bars, now)).collect();
     screen.table(&headings, &rows, 0).unwrap_or_else(|| {
         let column = phases.iter().map(|phase| phase.name.chars().count()).max().unwrap_or(0) + 2;
         let line = |phase: &PhaseStatus| {
@@ -82,21 +90,21 @@ fn room(screen: &Screen, column: usize) -> usize {
     screen.width.map_or(usize::MAX, |width| width.saturating_sub(column).max(1))
 }
 
-fn row(phase: &PhaseStatus, now: Timestamp) -> Vec<Cell> {
+fn row(phase: &PhaseStatus, bars: bool, now: Timestamp) -> Vec<Cell> {
     let tone = phase_tone(&phase.state);
     let counts = standing::tally(phase);
     let counts: Vec<String> =
         counts.into_iter().map(|(state, count)| format!("{count} {}", state.to_lowercase())).collect();
     let failed = if phase.failed > 0 { Tone::Bad } else { Tone::Plain };
-    vec![
-        Cell::toned(&phase.name, Tone::Plain),
-        Cell::toned(phase.state.as_str(), tone),
-        Cell::toned(bar(phase), tone),
+    let mut row = vec![Cell::toned(&phase.name, Tone::Plain), Cell::toned(phase.state.as_str(), tone)];
+    row.extend(bars.then(|| Cell::toned(bar(phase), tone)));
+    row.extend([
         Cell::toned(format!("{}/{}", phase.healthy, phase.selected), Tone::Plain),
         Cell::toned(if phase.failed > 0 { phase.failed.to_string() } else { "-".to_owned() }, failed),
         Cell::toned(if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }, Tone::Plain),
         Cell::toned(standing::waits(phase, now), Tone::Plain),
-    ]
+    ]);
+    row
 }
 
 /// Done, under way, and left.

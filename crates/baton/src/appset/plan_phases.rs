@@ -125,7 +125,7 @@ fn calls(phase: &PhaseForecast) -> String {
 fn call(call: &CallForecast) -> String {
     let mut words = Vec::new();
     if call.per_target {
-        words.push(format!("{} times", call.times));
+        words.push("for each".to_owned());
     }
     match call.failure_policy {
         "ignore" => words.push("may fail".to_owned()),

@@ -10,7 +10,7 @@ use baton_phases::preview::{Preview, Proposal, changes, preview};
 use baton_phases::standing::{About, news, tally, waits};
 use baton_phases::{Progress, Target, compile_anywhere};
 
-use crate::world::{PATH, World, broken, fleet, hook, phase, strategy};
+use crate::world::{PATH, World, broken, fleet, hook, hook_per_target, phase, strategy};
 
 fn set(phases: Option<&str>, more: &str) -> ApplicationSet {
     let strategy = phases.map(|phases| {
@@ -172,4 +172,22 @@ fn what_is_new_is_told_once_and_in_order() {
     world.wait(Duration::from_secs(300));
     world.settle();
     assert_eq!(look(&world), ["phase dev is complete", "every phase is complete"]);
+}
+
+#[test]
+fn what_is_called_for_each_target_is_counted_by_targets() {
+    let fields = format!("checks: [{}]", hook_per_target("probe", ""));
+    let mut world = World::new(&phase("dev", "dev", &fields), &["dev-a", "dev-b"]);
+    world.settle();
+    let before: Vec<_> = world.stored.iter().cloned().collect();
+    world.deploy();
+    world.settle();
+    let after: Vec<_> = world.stored.iter().cloned().collect();
+    let told: Vec<String> = news(&before, &after, world.now).into_iter().map(|one| one.text).collect();
+    assert_eq!(told, ["phase dev is checked", "check probe of dev for 2 Applications is called"]);
+    assert!(
+        waits(world.phase(0), world.now).ends_with(", and 1 more"),
+        "{}",
+        waits(world.phase(0), world.now)
+    );
 }
