@@ -126,6 +126,65 @@ fn cluster(name: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_plan_tells_of_phases_and_how_many_go_when_they_are_removed() {
+    let api = Api::start().await;
+    let phases = "- clusters: {}
+      deploymentStrategy:
+        type: phaseDeployment
+        phases:
+          - name: nobody
+            targets: [{clusters: [nowhere]}]
+          - name: all
+            targets: [{clusters: [dev]}]
+            preHooks: [{name: ask, type: http, http: {url: 'https://a.example.com'}}]";
+    let file = api.write("phased.yaml", &SET.replace("- clusters: {}", phases));
+    assert_eq!(api.appset(&["create", "-f", &file]).code, Some(0));
+    let told = api.appset(&["plan", "web"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for part in [
+        "in 2 phases",
+        "before: ask",
+        "phase \"nobody\" matches no Application",
+        "web-in-cluster is in no phase",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+    }
+    // A rollout that waits for its hook.
+    let status = json!({"status": {"phases": [{
+        "generator": 0, "generatorType": "clusters", "rolloutID": "1-a-b", "currentPhase": 1, "totalPhases": 2,
+        "state": "PreHooks", "phases": [
+            {"name": "nobody", "state": "Skipped"},
+            {
+                "name": "all", "state": "PreHooks", "matched": 1, "selected": 1, "startedAt": "2026-01-01T00:00:00Z",
+                "applications": [{"name": "web-dev", "state": "Held"}],
+                "preHooks": [{"name": "ask", "state": "Running", "attempt": 1}],
+            },
+        ],
+    }]}});
+    let patch = ["--subresource=status", "--type=merge", "-p", &status.to_string()].map(str::to_owned);
+    let patch: Vec<&str> = patch.iter().map(String::as_str).collect();
+    api.kubectl(&[&["-n", "argocd", "patch", "applicationset", "web"], &patch[..]].concat());
+    let plain = api.write("plain.yaml", SET);
+    let removed = api.appset(&["plan", "-f", &plain, "--live"]);
+    assert_eq!(removed.code, Some(4), "{}", removed.stderr);
+    let words =
+        "deploymentStrategy is removed: phase \"all\" is finished first, then 1 Application goes at once";
+    assert!(removed.stdout.contains(words), "{}", removed.stdout);
+    assert!(removed.stdout.contains("nobody, all → none"), "{}", removed.stdout);
+    let removed = api.appset(&["plan", "-f", &plain, "--live", "-o", "json"]);
+    let removed: Value = serde_json::from_str(&removed.stdout).expect("JSON");
+    assert_eq!(removed["phases"][0]["removal"], json!({"finishes": "all", "atOnce": 1}));
+    for command in ["get", "explain", "phases"] {
+        let told = api.appset(&[command, "web"]);
+        assert_eq!(told.code, Some(0), "{command}: {}", told.stderr);
+        assert!(told.stdout.contains("1 running"), "{command}: {}", told.stdout);
+    }
+    let whole = api.appset(&["explain", "web", "-o", "json"]);
+    let whole: Value = serde_json::from_str(&whole.stdout).expect("JSON");
+    assert_eq!(whole["phases"][0]["phases"][1]["preHooks"][0]["name"], "ask");
+}
+
+#[tokio::test]
 async fn a_set_is_created_listed_shown_and_deleted() {
     let api = Api::start().await;
     let empty = api.appset(&["list"]);

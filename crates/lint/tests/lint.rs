@@ -353,9 +353,9 @@ fn mistakes_in_phases_and_hooks_are_found_where_they_stand() {
         (
             "percentage: 10\n            maxUpdate: 1".to_owned(),
             Severity::Error,
-            "schema",
-            "[0]".to_owned(),
-            "exclude",
+            "phase",
+            "[0].maxUpdate".to_owned(),
+            "excludes percentage",
         ),
         (many, Severity::Warning, "phase", "[0]".to_owned(), "11 hooks in one phase"),
         (

@@ -7,9 +7,10 @@ use serde_json::json;
 
 use crate::action::{Action, Edit};
 use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::receiver::Manner;
 use crate::repository::BRANCHES;
 use crate::run;
-use crate::scenario::{AFTER, BEFORE, Process, Scenario};
+use crate::scenario::{AFTER, BEFORE, Process, STILL, Scenario};
 use crate::wire::{Blow, Doom, Moment, Weather};
 
 /// A fleet of which each is in a tier; one of each step may be under way.
@@ -72,6 +73,8 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         before: BEFORE,
         after: AFTER,
         waits: Duration::ZERO,
+        still: STILL,
+        receiver: Manner::Moody,
     }
 }
 

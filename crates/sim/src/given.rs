@@ -734,7 +734,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_fails_ends_its_phase_and_is_named() {
-        let failing = |plan: &mut Plan| drop(plan.failing_calls.insert("probe".to_owned()));
+        let failing = |plan: &mut Plan| plan.failing_calls = ["probe".to_owned()].into();
         let report = simulated(json!({}), failing);
         let told = lines(&report);
         assert!(told.iter().any(|line| line.starts_with("phase canary failed")), "{told:#?}");
