@@ -11,8 +11,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+use crate::checker::HookCall;
 use crate::dice::Dice;
 use crate::wire::Air;
+
+/// Who called, in order.
+pub(crate) type Calls = Arc<Mutex<Vec<HookCall>>>;
 
 /// How it answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,16 +36,17 @@ pub(crate) struct Receiver {
     air: Arc<Air>,
     /// Whether those that are to fail do so now.
     turned: Arc<AtomicBool>,
+    calls: Calls,
 }
 
 impl Receiver {
     pub(crate) fn new(
         seed: u64,
-        (manner, turned): (Manner, Arc<AtomicBool>),
+        (manner, turned, calls): (Manner, Arc<AtomicBool>, Calls),
         clock: Clock,
         air: Arc<Air>,
     ) -> Receiver {
-        Receiver { manner, dice: Mutex::new(Dice::new(seed, "receiver")), clock, air, turned }
+        Receiver { manner, dice: Mutex::new(Dice::new(seed, "receiver")), clock, air, turned, calls }
     }
 }
 
@@ -82,7 +87,20 @@ impl Caller for Receiver {
             }
             Manner::Steady(_) => Fate::Well,
         };
+        let (calls, clock) = (self.calls.clone(), self.clock.clone());
+        let call = HookCall {
+            at: started,
+            passed: None,
+            key: prepared.call.idempotency_key.clone(),
+            phase: prepared.call.key.phase,
+            name: prepared.call.name.clone(),
+        };
         async move {
+            let place = {
+                let mut calls = calls.lock();
+                calls.push(call);
+                calls.len() - 1
+            };
             let (duration, result) = match fate {
                 Fate::Hangs => (limit, Verdict::Timeout { after: limit }),
                 Fate::Refuses => {
@@ -92,6 +110,9 @@ impl Caller for Receiver {
                 Fate::Well => (takes, Verdict::Success),
             };
             tokio::time::sleep(duration).await;
+            if result == Verdict::Success {
+                calls.lock()[place].passed = Some(clock.now());
+            }
             Outcome { started, duration, attempt, result, code: None, output: String::new() }
         }
         .boxed()

@@ -152,6 +152,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     };
     let entries = world.journal.entries().await;
     let git = git(&scenario, &world, &people);
+    let calls = world.calls.lock().clone();
     let case = Case {
         entries: &entries,
         git: &git,
@@ -162,6 +163,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         slack: slack(&scenario),
         moment: if scenario.is_smooth() { MOMENT } else { slack(&scenario) },
         ended: rested,
+        calls: &calls,
         blind: scenario.weather.blind,
     };
     let mut violations = checker::violations(&case);

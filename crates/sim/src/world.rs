@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::foreign::{self, Memory, Temper};
 use crate::journal::Journal;
-use crate::receiver::{Manner, Receiver};
+use crate::receiver::{Calls, Manner, Receiver};
 use crate::repository::{Files, Repositories};
 use crate::scenario::{Process, Scenario};
 use crate::sequencer::Sequencer;
@@ -59,6 +59,8 @@ pub(crate) struct World {
     behind: Duration,
     /// Whether hooks that are to fail do so.
     turned: Arc<AtomicBool>,
+    /// Who called hooks and checks.
+    pub(crate) calls: Calls,
     /// Controllers that ended by themselves, which none may.
     pub(crate) ended: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
@@ -69,7 +71,7 @@ pub(crate) struct World {
 struct Parts {
     seed: u64,
     /// How hooks are answered, and whether those that are to fail do so.
-    receiver: (Manner, Arc<AtomicBool>),
+    receiver: (Manner, Arc<AtomicBool>, Calls),
     control: Cluster,
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
@@ -125,10 +127,10 @@ impl World {
             Air::new(scenario.seed, repositories.directory(), sequencer.clone(), scenario.weather.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(sequencer.run());
-        let (ended, turned) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let (ended, turned, calls) = (Arc::default(), Arc::new(AtomicBool::new(false)), Calls::default());
         let parts = Parts {
             seed: scenario.seed,
-            receiver: (scenario.receiver.clone(), turned.clone()),
+            receiver: (scenario.receiver.clone(), turned.clone(), calls.clone()),
             foreign: scenario.foreign.clone(),
             memory: Arc::new(memory),
             skew: scenario.skew.clone(),
@@ -147,7 +149,7 @@ impl World {
         if let Some((begin, length)) = scenario.second {
             tasks.spawn(beside(begin, length, parts.clone()));
         }
-        World { control, members, repositories, journal, air, behind, turned, ended, _tasks: tasks }
+        World { control, members, repositories, journal, air, behind, turned, calls, ended, _tasks: tasks }
     }
 
     /// Lets hooks fail that are to.

@@ -141,6 +141,7 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         slack: SLACK,
         moment: SLACK,
         ended: false,
+        calls: &[],
         blind: false,
     }
 }

@@ -11,6 +11,7 @@ mod deletion;
 mod done;
 mod held;
 mod history;
+mod hooks;
 mod openings;
 mod order;
 mod progress;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+pub use self::hooks::HookCall;
 pub use self::starts::starts;
 
 /// What a write did to its object.
@@ -104,6 +106,8 @@ pub struct Case<'h> {
     pub moment: SignedDuration,
     /// Whether nothing was written for a while in the end, so that what is not done now never will be.
     pub ended: bool,
+    /// The calls of hooks and checks, in the order they came.
+    pub calls: &'h [HookCall],
     /// Whether the API refuses what is shown of a rollout: what it waits for is then told nowhere.
     pub blind: bool,
 }
@@ -125,7 +129,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Everything that went against I1, I2, I3, I4 and I6.
+/// Everything that went against I1 to I6.
 pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     let history = history::History::new(case.entries);
     let sets = wanted::Sets::read(case, &history);
@@ -136,6 +140,7 @@ pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     found.extend(budget::violations(case, &history, &sets, &starts));
     found.extend(deletion::violations(case, &history, &sets));
     found.extend(approval::violations(case, &history));
+    found.extend(hooks::violations(case, &history));
     found.extend(progress::violations(case, &history, &sets));
     found.extend(held::violations(case, &history, &starts));
     found.sort_by_key(|violation| violation.at);

@@ -147,6 +147,9 @@ fn judge<'h>(
     let opens = !is_open && !earlier.iter().any(|other| is_of_step(&other));
     let from = if opens { began.max(start.entry.at - case.slack) } else { began };
     let mut found = Vec::new();
+    if let Some(hook) = super::hooks::awaited(case, wanted, step, start.entry.at) {
+        found.push(format!("(phase {}) was started before {hook} had passed", step + 1));
+    }
     for before in 0..step {
         let mut failures = wanted.steps[before].failures(wanted.members(before).count());
         for name in wanted.members(before) {

@@ -160,6 +160,13 @@ impl<'h> Wanted<'h> {
         phases.into_iter().flatten().any(|phase| text(phase, "/onFailure/action") == "rollback")
     }
 
+    /// The hooks before a phase that have to pass.
+    pub(super) fn hooks_before(&self, phase: usize) -> impl Iterator<Item = &'h str> {
+        let hooks = self.set.pointer(&format!("{PHASES}/{phase}/preHooks")).and_then(Value::as_array);
+        let hooks = hooks.into_iter().flatten().filter(|hook| text(hook, "/failurePolicy") != "ignore");
+        hooks.map(|hook| text(hook, "/name"))
+    }
+
     /// Whether some hooks and checks do not pass.
     pub(super) fn has_failing_hooks(&self) -> bool {
         !super::annotation(self.set, phases::FAILING).is_empty()

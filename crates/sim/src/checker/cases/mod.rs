@@ -4,6 +4,7 @@ mod approval;
 mod budget;
 mod deletion;
 mod held;
+mod hooks;
 mod order;
 mod progress;
 mod story;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::checker::{Case, Change, Entry, Git, Shown, violations};
+use crate::checker::{Case, Change, Entry, Git, HookCall, Shown, violations};
 
 pub(super) const R1: &str = "1111111111111111111111111111111111111111";
 pub(super) const R2: &str = "2222222222222222222222222222222222222222";
@@ -18,6 +18,7 @@ pub(super) struct Story {
     git: Git,
     ended: bool,
     by_people: Vec<(Timestamp, String, String)>,
+    calls: Vec<HookCall>,
 }
 
 /// One state of an Application.
@@ -128,7 +129,8 @@ impl Story {
             ],
         };
         let now = "2026-01-01T00:00:00Z".parse().expect("a date");
-        let mut story = Story { now, entries: Vec::new(), git, ended: false, by_people: Vec::new() };
+        let (entries, by_people, calls) = (Vec::new(), Vec::new(), Vec::new());
+        let mut story = Story { now, entries, git, ended: false, by_people, calls };
         story.set(&["a", "b", "c"], tiers, strategy, json!({}));
         story
     }
@@ -170,6 +172,15 @@ impl Story {
 
     pub(super) fn gone(&mut self, app: App) {
         self.write("control", "applications.argoproj.io", app.name, Change::Deleted, app.object());
+    }
+
+    /// A hook is called, and answers within a second if it does so well.
+    pub(super) fn calls(&mut self, phase: usize, name: &str, key: &str, well: bool) {
+        self.wait(1);
+        let at = self.now;
+        self.wait(1);
+        let passed = well.then_some(self.now);
+        self.calls.push(HookCall { at, passed, key: key.to_owned(), phase, name: name.into() });
     }
 
     /// What a member shows.
@@ -237,6 +248,7 @@ impl Story {
             slack: SignedDuration::from_secs(45),
             moment: SignedDuration::from_secs(2),
             ended: self.ended,
+            calls: &self.calls,
             blind: false,
         };
         let told =

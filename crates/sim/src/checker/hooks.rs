@@ -1,0 +1,73 @@
+//! I5, of hooks: nobody of a phase starts before what is called before it has passed, and what is on record as passed is not
+//! called again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::history::History;
+use super::wanted::{SETS, Wanted};
+use super::{Case, Violation, text};
+
+/// One attempt at a hook or a check, as whoever was called saw it.
+#[derive(Debug, Clone)]
+pub struct HookCall {
+    /// When it came.
+    pub at: Timestamp,
+    /// When it was answered well; none where it was not, or nobody heard the answer.
+    pub passed: Option<Timestamp>,
+    /// The key it came with, the same for all attempts of a rollout.
+    pub key: String,
+    /// Place of the phase, counted from 0.
+    pub phase: usize,
+    /// Name of the hook or check.
+    pub name: Arc<str>,
+}
+
+/// What was called although it is on record that it had passed.
+pub(super) fn violations(case: &Case<'_>, history: &History<'_>) -> Vec<Violation> {
+    let mut recorded: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    if case.calls.is_empty() {
+        return Vec::new();
+    }
+    for write in history.writes("control", SETS, case.set, usize::MAX) {
+        for key in passed(&write.entry.object) {
+            recorded.entry(key).or_insert(write.entry.at);
+        }
+    }
+    let again = |call: &&super::HookCall| recorded.get(&*call.key).is_some_and(|at| call.at > *at);
+    let blame = |call: &super::HookCall| {
+        let text = format!("{} of phase {} was called again after it had passed", call.name, call.phase + 1);
+        Violation { invariant: "I5", at: call.at, text }
+    };
+    case.calls.iter().filter(again).map(blame).collect()
+}
+
+/// The keys of what a set says has passed.
+fn passed(set: &Value) -> impl Iterator<Item = &str> {
+    let list =
+        |value: &'_ Value, field: &str| -> &[Value] { value[field].as_array().map_or(&[], Vec::as_slice) };
+    let phases = list(&set["status"], "phases").iter().flat_map(move |generator| list(generator, "phases"));
+    let results = phases.flat_map(move |phase| {
+        ["preHooks", "postHooks", "checks"].into_iter().flat_map(move |field| list(phase, field))
+    });
+    results
+        .filter(|result| text(result, "/state") == "Succeeded")
+        .map(|result| text(result, "/idempotencyKey"))
+}
+
+/// A hook before a phase that had not passed at a time, if there is one.
+pub(super) fn awaited<'h>(
+    case: &Case<'_>,
+    wanted: &Wanted<'h>,
+    phase: usize,
+    at: Timestamp,
+) -> Option<&'h str> {
+    wanted.hooks_before(phase).find(|hook| {
+        let calls =
+            case.calls.iter().filter(|call| call.phase == phase && *call.name == **hook && call.at <= at);
+        !calls.last().is_some_and(|call| call.passed.is_some_and(|passed| passed <= at))
+    })
+}
