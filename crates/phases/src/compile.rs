@@ -75,7 +75,9 @@ pub fn compile(strategy: &DeploymentStrategy, path: &str, policy: &Policy) -> Co
     shrinking(strategy, path, &mut report);
     report.0.extend(baton_hooks::validate(strategy, path, policy));
     let caps = Caps { hooks: policy.limits().hooks, checks: policy.limits().checks };
-    let hash = Fingerprint::of_json(&serde_json::to_value(strategy).unwrap_or_default());
+    // How many good states are kept changes nothing about how Applications get there.
+    let followed = DeploymentStrategy { revision_history_limit: None, ..strategy.clone() };
+    let hash = Fingerprint::of_json(&serde_json::to_value(followed).unwrap_or_default());
     let sound = !report.0.iter().any(Finding::is_error);
     let plan = sound.then(|| Plan { path: path.into(), phases, history, caps, hash });
     Compiled { plan, findings: report.0 }

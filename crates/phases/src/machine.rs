@@ -33,6 +33,9 @@ use crate::config::{PhasePlan, Plan};
 use crate::situation::{Decision, Gate, Hold, Notice, Progress, Seen, Situation, Strategy, Wait};
 use crate::targets::{Roster, assign};
 
+/// Why everybody is held where phases are for others.
+const NOTHING_MATCHES: &str = "no phase matches any Application of this generator: mend its targets";
+
 /// Decides.
 pub fn decide(at: &Situation<'_>) -> Decision {
     if at.hold == Hold::Deleting {
@@ -115,10 +118,9 @@ impl<'a> Work<'a> {
     fn decide(mut self) -> Decision {
         self.prepare();
         if !self.last && !self.at.targets.is_empty() && self.roster.is_idle() {
-            let message = "no phase matches any Application of this generator: mend its targets";
-            self.notices.push(Notice::error("NothingMatches", message));
+            self.notices.push(Notice::error("NothingMatches", NOTHING_MATCHES));
             self.next.state = PhaseState::Failed;
-            self.next.message = message.to_owned();
+            self.next.message = NOTHING_MATCHES.to_owned();
             return self.conclude();
         }
         self.take_results();

@@ -159,6 +159,8 @@ pub enum Gate {
     },
     /// It may not: it is neither created nor changed nor deleted. In words, why.
     Held(String),
+    /// The same, and nobody waits for it: no phase takes it. In words.
+    Aside(String),
     /// It is put back to this pin, and kept there.
     Back {
         /// The pin.
@@ -202,7 +204,7 @@ impl Progress {
 impl Gate {
     /// Whether the Application may be changed.
     pub fn is_open(&self) -> bool {
-        !matches!(self, Gate::Held(_))
+        !matches!(self, Gate::Held(_) | Gate::Aside(_))
     }
 }
 

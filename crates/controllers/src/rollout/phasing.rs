@@ -123,7 +123,7 @@ impl Reconciler {
             pins: &pins,
             seen: &seen,
             specs: &specs,
-            params: &|_| None,
+            params: &|name| Some(phased.params.get(name)?.params()),
             clashes: &clashes,
             requests: requests(&set, retry.as_deref()),
             hold: if held { Hold::Paused } else { Hold::None },
@@ -158,17 +158,12 @@ impl Reconciler {
         phased: &Phased,
         ruling: Ruling,
     ) -> bool {
-        let unassigned = self.set(key).map(|set| {
-            let phases = set.status.phases.iter();
-            phases.flat_map(|phases| phases.unassigned.clone()).collect::<BTreeSet<String>>()
-        });
-        let aside = |name: &str| unassigned.as_ref().is_some_and(|names| names.contains(name));
         let mut backs = BTreeMap::new();
         let mut gates = BTreeMap::new();
         for (name, ruled) in ruling.gates {
             let gate = match ruled.gate {
                 Ruled::Open { .. } => Gate::Open(ruled.group),
-                Ruled::Held(why) if aside(&name) => Gate::Aside(why.into()),
+                Ruled::Aside(why) => Gate::Aside(why.into()),
                 Ruled::Held(why) => Gate::Held(why.into()),
                 Ruled::Back { pin } => {
                     if let Some(spec) = ruling.back.get(&name) {

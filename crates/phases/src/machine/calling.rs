@@ -64,6 +64,8 @@ impl Work<'_> {
     pub(super) fn call(&mut self, index: usize, role: Role) -> Flow {
         let calls = self.phase_plan(index).calls(role);
         let own = self.own(index);
+        // Hooks after the phase tell that all is well, so none begins while it is not.
+        let may_begin = role != Role::PostHook || self.is_all_well(index);
         let mut sheet = Sheet::read(self.next.phases[index].results(role), calls);
         let mut flow = Flow::Passed;
         let mut place = 0;
@@ -75,7 +77,9 @@ impl Work<'_> {
                 flow = failure(&calls[place], role, failed);
                 break;
             }
-            self.begin(index, role, group.clone(), &mut sheet);
+            if may_begin {
+                self.begin(index, role, group.clone(), &mut sheet);
+            }
             if group.into_iter().any(|place| sheet.standing(&calls[place], place, &own) == Standing::Open) {
                 flow = Flow::Busy;
             }

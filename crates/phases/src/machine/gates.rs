@@ -13,7 +13,9 @@ impl Work<'_> {
         let gate = |name: &Arc<str>| match places.get(name) {
             Some(&index) => self.gate(index, name, &turn),
             None if self.last => Gate::Held(self.release_sentence()),
-            None => Gate::Held("no phase takes it: it stays as it is".to_owned()),
+            // Where nobody has a phase, the phases are wrong, and that is not passed over.
+            None if self.roster.is_idle() => Gate::Held(NOTHING_MATCHES.to_owned()),
+            None => Gate::Aside("no phase takes it: it stays as it is".to_owned()),
         };
         self.at.targets.iter().map(|target| (target.name.clone(), gate(&target.name))).collect()
     }

@@ -68,6 +68,8 @@ impl Work<'_> {
                 self.fail(index, reason, message, aborts);
                 true
             }
+            // Whoever was healthy when checks began may not be any more. That is waited for, as long as the phase lets it take.
+            Flow::Passed if role != Role::PreHook && !self.is_all_well(index) => false,
             Flow::Passed => {
                 if stage == PhaseState::Waiting {
                     // Counted from the end of the hooks after the phase.
@@ -96,7 +98,7 @@ impl Work<'_> {
         false
     }
 
-    fn is_all_well(&self, index: usize) -> bool {
+    pub(super) fn is_all_well(&self, index: usize) -> bool {
         self.next.phases[index].applications.iter().all(|entry| is_well(&entry.state))
     }
 
@@ -142,7 +144,7 @@ impl Work<'_> {
     }
 
     fn finish(&mut self) {
-        let failed = self.next.phases.iter().any(|phase| phase.state == PhaseState::Failed);
+        let failed = self.next.phases.iter().any(|phase| phase.failure.is_some());
         self.next.state = if failed { PhaseState::Failed } else { PhaseState::Complete };
         self.next.finished_at = self.next.finished_at.take().or_else(|| moment(self.at.now));
     }

@@ -258,3 +258,66 @@ fn calls_that_wait_for_their_next_attempt_are_bounded_in_number() {
     let open = world.phase(0).pre_hooks.iter().filter(|result| result.state == HookState::Retrying).count();
     assert_eq!(open, 200);
 }
+
+/// A phase of one Application with these checks and hooks after it, a minute for it, and everything healthy.
+fn healthy(checks: &str, post: &str) -> World {
+    let mut world = world(&format!("progressDeadline: 1m\nchecks: [{checks}]\npostHooks: [{post}]"), 1);
+    world.deploy();
+    world
+}
+
+#[test]
+fn row_28_and_35_hooks_after_a_phase_wait_for_who_lost_its_health_during_checks() {
+    let mut world = healthy(&hook("c", ""), &hook("p", ""));
+    assert_eq!(world.calling(), ["c"]);
+    world.see("dev-0000", Progress::Regressed("its Pod is gone".into()));
+    world.settle();
+    world.pass("c");
+    assert_eq!((world.state(0), world.calling()), (PhaseState::Checking, Vec::new()));
+    let decision = world.settle();
+    assert!(
+        decision.waits.iter().any(|wait| wait.message.contains("its Pod is gone")),
+        "{:?}",
+        decision.waits
+    );
+    assert!(decision.wake.is_some(), "its deadline");
+    world.see("dev-0000", Progress::Done);
+    world.settle();
+    assert_eq!((world.state(0), world.calling()), (PhaseState::PostHooks, vec!["p".to_owned()]));
+    assert_eq!(world.times("c"), 1, "what has passed is not asked again");
+    world.pass("p");
+    assert_eq!(world.status().state, PhaseState::Complete);
+}
+
+#[test]
+fn row_28_and_35_no_hook_after_a_phase_begins_while_somebody_is_not_healthy() {
+    let mut world = healthy("", &format!("{}, {}", hook("p", ""), hook("q", "")));
+    assert_eq!(world.calling(), ["p"]);
+    world.see("dev-0000", Progress::Regressed("its Pod is gone".into()));
+    world.settle();
+    world.pass("p");
+    assert_eq!((world.state(0), world.calling()), (PhaseState::PostHooks, Vec::new()));
+    world.see("dev-0000", Progress::Done);
+    world.settle();
+    assert_eq!(world.calling(), ["q"]);
+    world.see("dev-0000", Progress::Regressed("its Pod is gone".into()));
+    world.settle();
+    world.pass("q");
+    assert_eq!(world.state(0), PhaseState::PostHooks, "nor does the wait");
+}
+
+#[test]
+fn row_29_who_is_not_healthy_again_in_time_fails_the_phase_and_nothing_is_called() {
+    let mut world = healthy(&hook("c", ""), &hook("p", ""));
+    world.see("dev-0000", Progress::Regressed("its Pod is gone".into()));
+    world.settle();
+    world.pass("c");
+    world.wait(Duration::from_secs(59));
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Checking);
+    world.wait(Duration::from_secs(1));
+    world.settle();
+    assert_eq!((world.state(0), world.times("p")), (PhaseState::Failed, 0));
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!(failure.reason, "ProgressDeadlineExceeded");
+}

@@ -1,6 +1,7 @@
 //! What is refused, and what is said about it.
 
 use baton_api::generators::Generator;
+use baton_hooks::{Language, Namespace, Policy, Settings};
 use baton_phases::{Action, compile, misplaced};
 
 use crate::world::{PATH, compiled, hook, policy, strategy};
@@ -194,6 +195,27 @@ fn row_29_a_target_has_as_long_as_the_longest_check_and_ten_minutes_at_least() {
         let plan = compiled(&format!("- {{name: p, {TARGETS}{fields}}}")).plan.expect("a plan");
         assert_eq!(plan.phases[0].deadline.as_secs(), seconds, "{fields}");
     }
+    // Only commands may be given longer than the least.
+    let check = "{name: c, type: command, timeout: 20m, command: {command: [./c]}}";
+    let text = format!("type: phaseDeployment\nphases:\n- {{name: p, {TARGETS}, checks: [{check}]}}");
+    let settings =
+        Settings { directory: Some("hooks".into()), allow_unsandboxed: true, ..Settings::default() };
+    let policy = Policy::new(&settings, Namespace::ControlPlane, Language::Params);
+    let compiled = compile(&strategy(&text), PATH, &policy);
+    let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.findings));
+    assert_eq!(plan.phases[0].deadline.as_secs(), 1200);
+}
+
+#[test]
+fn row_06_how_many_good_states_are_kept_is_no_news_to_a_rollout() {
+    let hash = |limit: &str, share: u32| {
+        let text =
+            format!("type: phaseDeployment\n{limit}phases:\n- {{name: p, {TARGETS}, percentage: {share}}}");
+        compile(&strategy(&text), PATH, &policy()).plan.expect("a plan").hash
+    };
+    assert_eq!(hash("", 50), hash("revisionHistoryLimit: 3\n", 50));
+    assert_eq!(hash("revisionHistoryLimit: 20\n", 50), hash("revisionHistoryLimit: 3\n", 50));
+    assert_ne!(hash("", 50), hash("", 60));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_api::phase_status::{PhaseApplicationState, PhaseState};
-use baton_phases::{Gate, Hold, Progress};
+use baton_phases::{Gate, Hold, MOST, Progress};
 
 use crate::world::{World, fleet, hook, phase, seen};
 
@@ -100,6 +100,7 @@ fn a_rollout_in_which_no_phase_matches_anything_is_an_error_and_opens_nothing() 
     assert!(decision.notices.iter().any(|notice| notice.reason == "NothingMatches"));
     assert_eq!(world.status().state, PhaseState::Failed);
     assert!(world.open().is_empty());
+    assert!(held_because(&world, "test-a").contains("mend its targets"), "an error is waited for");
     world.targets = fleet(&["dev-a"]);
     world.settle();
     assert_eq!(world.open(), ["dev-a"], "it goes on once something matches");
@@ -110,12 +111,26 @@ fn row_15_who_is_in_no_phase_is_never_touched_and_listed() {
     let mut world = World::new(&two(), &["dev-a", "prod-a", "test-a"]);
     let decision = world.deploy();
     assert_eq!(world.status().state, PhaseState::Complete);
-    assert!(held_because(&world, "test-a").contains("no phase takes it"));
+    let Some(Gate::Aside(why)) = decision.gates.get("test-a") else { panic!("{:?}", decision.gates) };
+    assert!(why.contains("no phase takes it") && !world.open().contains(&"test-a".to_owned()));
     assert_eq!(
         (world.status().unassigned_count, world.status().unassigned.clone()),
         (1, vec!["test-a".to_owned()])
     );
     assert!(decision.notices.iter().any(|notice| notice.reason == "Unassigned"));
+}
+
+#[test]
+fn row_15_nobody_waits_for_those_in_no_phase_however_many_they_are() {
+    let others: Vec<String> = (0..25).map(|at| format!("test-{at:02}")).collect();
+    let names: Vec<&str> = ["dev-a", "prod-a"].into_iter().chain(others.iter().map(String::as_str)).collect();
+    let mut world = World::new(&two(), &names);
+    let decision = world.settle();
+    for name in &others {
+        assert!(matches!(decision.gates[name.as_str()], Gate::Aside(_)), "{name}: {:?}", decision.gates);
+    }
+    assert!(matches!(decision.gates["prod-a"], Gate::Held(_)), "who has a phase is waited for");
+    assert_eq!((world.status().unassigned_count, world.status().unassigned.len()), (25, 20));
 }
 
 #[test]
@@ -335,6 +350,23 @@ fn row_46_phases_that_cannot_be_followed_hold_everybody_and_mending_goes_on_from
     world.invalid = None;
     world.settle();
     assert_eq!(world.open(), ["dev-a"]);
+}
+
+#[test]
+fn row_38_more_than_a_thousand_in_one_phase_hold_everybody_and_say_so() {
+    let names: Vec<String> = (0..=MOST).map(|at| format!("dev-{at:04}")).collect();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.push("prod-a");
+    let mut world = World::new(&two(), &names);
+    let decision = world.settle();
+    assert_eq!(decision.gates.len(), names.len());
+    assert!(decision.gates.values().all(|gate| matches!(gate, Gate::Held(_))));
+    assert!(held_because(&world, "prod-a").contains("1001 Applications"));
+    assert_eq!(decision.notices[0].reason, "InvalidPhaseConfig");
+    assert!(decision.calls.is_empty() && world.stored.is_none(), "nothing begins");
+    world.targets.truncate(MOST);
+    world.settle();
+    assert_eq!(world.open().len(), MOST, "and with a thousand it does");
 }
 
 #[test]

@@ -64,6 +64,21 @@ fn advance_lets_a_stopped_rollout_go_on_without_what_failed() {
 }
 
 #[test]
+fn a_rollout_that_went_on_without_what_was_aborted_has_not_gone_well() {
+    let phases = phase("dev", "dev", "onFailure: {action: abort}") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.settle();
+    world.fail("dev-a");
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Aborted);
+    world.requests.advance = Some("1".into());
+    world.deploy();
+    let status = world.status();
+    assert_eq!((status.current_phase, status.state.clone()), (2, PhaseState::Failed));
+    assert!(status.message.contains("dev") && status.finished_at.is_some(), "{}", status.message);
+}
+
+#[test]
 fn retry_tries_again_what_failed_and_nothing_that_passed() {
     let fields = format!("preHooks: [{}, {}]", hook("good", ""), hook("bad", ""));
     let mut world = World::new(&phase("dev", "dev", &fields), &["dev-a"]);
