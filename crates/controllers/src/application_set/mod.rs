@@ -46,7 +46,7 @@ use crate::cache::{Held, Kept, Known, ObjectKey, Record, Whole};
 use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
-use crate::phases::phased;
+use crate::phases::{Hangup, phased};
 use crate::rollout::{Board, Offer, listable};
 use crate::settings::Settings;
 use crate::webhook::Candidate;
@@ -108,6 +108,8 @@ pub(crate) struct Reconciler {
     pub(crate) recorder: Option<Recorder>,
     /// What the rollout side is told.
     board: Arc<Board>,
+    /// Ends the hooks and checks of sets that go.
+    hangup: Hangup,
     memories: Mutex<BTreeMap<ObjectKey, Memory>>,
     /// What each set waits for. A set under way is absent, and so is touched by everything.
     interests: Mutex<BTreeMap<ObjectKey, Interest>>,
@@ -178,9 +180,10 @@ impl Reconciler {
         known: Arc<Known>,
         recorder: Option<Recorder>,
         board: Arc<Board>,
+        hangup: Hangup,
     ) -> Reconciler {
         let (memories, interests) = (Mutex::default(), Mutex::default());
-        Reconciler { client, settings, generators, known, recorder, board, memories, interests }
+        Reconciler { client, settings, generators, known, recorder, board, hangup, memories, interests }
     }
 
     /// One pass. Tells when to look again, if at all.
@@ -189,7 +192,9 @@ impl Reconciler {
         match self.held(key).await? {
             None => {
                 let mut memory = self.memories.lock().remove(key).unwrap_or_default();
+                self.hangup.end(key, memory.uid.as_deref().unwrap_or_default()).await;
                 self.board.forget(key);
+                self.hangup.gone(key);
                 let reaped = self.reap(key, &mut memory).await;
                 if reaped.is_err() {
                     // The next try has to know what there is to do.
@@ -205,7 +210,8 @@ impl Reconciler {
                 }
                 let result = match set.metadata.deletion_timestamp.is_some() {
                     true => {
-                        // What goes is not rolled out any more.
+                        // What goes is not rolled out any more, and nothing is called for it.
+                        self.hangup.end(key, set.metadata.uid.as_deref().unwrap_or_default()).await;
                         self.board.forget(key);
                         self.let_go(key, set, &mut memory).await
                     }

@@ -20,7 +20,7 @@ use super::desired::Desired;
 use super::ignore::IgnoreRules;
 use super::validate::Faults;
 use crate::phases::phased;
-use crate::rollout::{Offer, Phased, Template, has_room, label_value};
+use crate::rollout::{Offer, Phased, Template, Typed, has_room, label_value};
 use crate::settings::{Policy, Settings};
 
 /// Why a rollout without steps cannot be.
@@ -168,15 +168,19 @@ pub(crate) fn phases(set: &ApplicationSet, desired: &[Desired], groups: &[Group]
     }
     let mut targets: BTreeMap<usize, Vec<Target>> =
         generators.into_iter().map(|generator| (generator, Vec::new())).collect();
+    let mut typed = BTreeMap::new();
     for application in desired.iter().filter(|application| !application.name.is_empty()) {
         let Some(group) = groups.get(application.group) else { continue };
         if let Some(all) = targets.get_mut(&group.generator)
             && let Some(params) = group.params.get(application.params)
         {
             all.push(Target { name: application.name.clone(), params: flatten(params) });
+            if set.spec.go_template {
+                typed.insert(application.name.clone(), Typed::new(params));
+            }
         }
     }
-    Some(Arc::new(Phased { targets }))
+    Some(Arc::new(Phased { targets, params: typed }))
 }
 
 /// What is wrong with how a set asks for its order, if anything; for a set that has none, what is wrong with its wish

@@ -157,6 +157,7 @@ impl Controller {
             caller,
             wake: rollout_queue.clone(),
         });
+        let hangup = phases.hangup();
         let rollout = rollout::Reconciler::new(rollout::Parts {
             phases,
             board: board.clone(),
@@ -168,8 +169,8 @@ impl Controller {
             resolver: Resolver::new(generators.repositories().clone(), known.clone(), rollout_queue),
             metrics: RolloutMetrics::registered(&mut registry),
         });
-        let reconciler =
-            Reconciler::new(client.clone(), settings.clone(), generators, known.clone(), recorder, board);
+        let (api, wanted) = (client.clone(), settings.clone());
+        let reconciler = Reconciler::new(api, wanted, generators, known.clone(), recorder, board, hangup);
         let shared = Shared {
             client,
             allowed,
@@ -317,6 +318,8 @@ impl Controller {
         self.shared.queue.shut_down();
         self.shared.rollout.queue.shut_down();
         tasks.shutdown().await;
+        // Before somebody else may lead.
+        self.shared.rollout.phases.stop();
         match ended {
             None => Ok(()),
             Some(Ok(what)) => Err(RunError::Ended(what)),

@@ -1,6 +1,8 @@
 //! What is told of every attempt: one Event of the set, and one line in the log.
 //!
 //! Neither holds more than outcomes do, which are without headers, bodies, arguments, paths of URLs and declared secrets.
+//! What a receiver answered or a command printed stands in the log alone, and only where the attempt did not succeed: it
+//! is for whoever runs the controller, and nobody else has to see it.
 
 use baton_api::ApplicationSet;
 use baton_api::names::API_VERSION;
@@ -12,6 +14,9 @@ use crate::events::Recorder;
 
 /// Longest message of an Event, as Kubernetes has it.
 const LONGEST: usize = 1024;
+
+/// So much of what a receiver answered, or a command printed, is told.
+const EXCERPT: usize = 300;
 
 /// Tells of attempts.
 #[derive(Clone)]
@@ -50,24 +55,23 @@ impl Attempt {
 impl Audit {
     /// Tells what came of an attempt.
     pub(super) fn ended(&self, attempt: &Attempt, outcome: &Outcome) {
-        self.tell(attempt, &outcome.result, outcome.code, Some(outcome.duration));
+        self.tell(attempt, &outcome.result, Some(outcome));
     }
 
     /// Tells that an attempt was ended because nobody waits for it any more.
     pub(super) fn cancelled(&self, attempt: &Attempt) {
-        self.tell(attempt, &Verdict::Cancelled, None, None);
+        self.tell(attempt, &Verdict::Cancelled, None);
     }
 
-    fn tell(
-        &self,
-        attempt: &Attempt,
-        verdict: &Verdict,
-        code: Option<i64>,
-        duration: Option<std::time::Duration>,
-    ) {
+    fn tell(&self, attempt: &Attempt, verdict: &Verdict, outcome: Option<&Outcome>) {
         let (call, about) = (&attempt.call, &attempt.about);
         let key = &call.key;
-        let milliseconds = duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+        let code = outcome.and_then(|outcome| outcome.code);
+        let milliseconds =
+            outcome.map(|outcome| u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX));
+        let output =
+            outcome.filter(|outcome| outcome.result != Verdict::Success && !outcome.output.is_empty());
+        let output = output.map(|outcome| excerpt(&outcome.output));
         tracing::info!(
             target: "baton::audit",
             namespace = about.namespace.as_deref(),
@@ -85,6 +89,7 @@ impl Audit {
             message = %verdict,
             code,
             milliseconds,
+            output,
         );
         let Some(recorder) = &self.recorder else { return };
         let what = if key.role == Role::Check { "check" } else { "hook" };
@@ -106,6 +111,11 @@ impl Audit {
             _ => recorder.warning(about, reason(key.role, verdict), message),
         }
     }
+}
+
+/// The end, which is where programs say what went wrong.
+fn excerpt(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(EXCERPT))..]
 }
 
 fn role(role: Role) -> &'static str {

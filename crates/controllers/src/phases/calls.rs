@@ -2,7 +2,8 @@
 //!
 //! # Guarantees
 //! - A result stays until a status is stored that holds it, or says that nobody waits for it.
-//! - When a set is forgotten, or all of this is dropped, its calls end.
+//! - When a set is forgotten, or all of this is dropped, its calls end, and each is told of as cancelled.
+//! - Of a set that is being deleted none begins, once [`Hangup`] has ended those that ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -14,7 +15,7 @@ use baton_hooks::{Fault, Outcome, Reason, Verdict};
 use baton_phases::{CallKey, CallResult};
 use futures::FutureExt;
 use parking_lot::Mutex;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use super::audit::{Attempt, Audit};
 use super::caller::{Caller, Prepared};
@@ -40,6 +41,8 @@ struct State {
     sets: BTreeMap<ObjectKey, SetCalls>,
     /// Tells a call from an earlier one that was ended.
     begun: u64,
+    /// The UIDs of sets that are being deleted.
+    leaving: BTreeMap<ObjectKey, String>,
 }
 
 #[derive(Default)]
@@ -51,7 +54,7 @@ struct SetCalls {
 struct Running {
     number: u64,
     attempt: Attempt,
-    abort: AbortHandle,
+    task: JoinHandle<()>,
 }
 
 /// A call that has ended.
@@ -62,7 +65,38 @@ pub(super) struct Ended {
     pub(super) name: Arc<str>,
 }
 
+/// Ends the calls of sets that go. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Hangup(Arc<Shared>);
+
+impl Hangup {
+    /// Ends every call of a set that is being deleted, and lets none begin. When this returns, nothing of them is left.
+    pub(crate) async fn end(&self, set: &ObjectKey, uid: &str) {
+        let calls = {
+            let mut state = self.0.state.lock();
+            state.leaving.insert(set.clone(), uid.to_owned());
+            state.sets.remove(set)
+        };
+        let running: Vec<Running> = calls.into_iter().flat_map(|calls| calls.running.into_values()).collect();
+        running.iter().for_each(|running| self.0.cancel(running));
+        for running in running {
+            // It was ended, which is all there is to hear.
+            let _ = running.task.await;
+        }
+    }
+
+    /// The set is gone.
+    pub(crate) fn gone(&self, set: &ObjectKey) {
+        self.0.state.lock().leaving.remove(set);
+    }
+}
+
 impl Calls {
+    /// What ends the calls of sets that go.
+    pub(super) fn hangup(&self) -> Hangup {
+        Hangup(self.shared.clone())
+    }
+
     pub(super) fn new(caller: Arc<dyn Caller>, clock: Clock, wake: Queue<ObjectKey>, audit: Audit) -> Calls {
         Calls { shared: Arc::new(Shared { state: Mutex::default(), wake, audit }), caller, clock }
     }
@@ -79,6 +113,9 @@ impl Calls {
         let (key, name) = (prepared.call.key.clone(), prepared.call.name.clone());
         let attempt = Attempt::new(of, &prepared);
         let mut state = self.shared.state.lock();
+        if state.leaving.get(set).is_some_and(|uid| of.metadata.uid.as_ref() == Some(uid)) {
+            return;
+        }
         state.begun += 1;
         let number = state.begun;
         let calls = state.sets.entry(set.clone()).or_default();
@@ -104,25 +141,19 @@ impl Calls {
             });
             shared.end(&set, Ended { result: CallResult { key: ran, outcome }, name }, number);
         });
-        calls.running.insert(key, Running { number, attempt, abort: task.abort_handle() });
+        calls.running.insert(key, Running { number, attempt, task });
     }
 
     /// Ends a call that nobody waits for any more.
     pub(super) fn cancel(&self, set: &ObjectKey, key: &CallKey) {
         let running = self.shared.state.lock().sets.get_mut(set).and_then(|calls| calls.running.remove(key));
-        if let Some(running) = running {
-            running.abort.abort();
-            self.shared.audit.cancelled(&running.attempt);
-        }
+        running.iter().for_each(|running| self.shared.cancel(running));
     }
 
     /// Ends every call of a set, and forgets what came of others.
     pub(super) fn forget(&self, set: &ObjectKey) {
         let calls = self.shared.state.lock().sets.remove(set);
-        for running in calls.into_iter().flat_map(|calls| calls.running.into_values()) {
-            running.abort.abort();
-            self.shared.audit.cancelled(&running.attempt);
-        }
+        calls.iter().flat_map(|calls| calls.running.values()).for_each(|running| self.shared.cancel(running));
     }
 
     /// Forgets the results that were shown, but for those that somebody still waits for.
@@ -136,10 +167,11 @@ impl Calls {
         }
     }
 
-    /// Ends every call, and tells nobody.
+    /// Ends every call.
     pub(super) fn stop(&self) {
         let sets = std::mem::take(&mut self.shared.state.lock().sets);
-        sets.values().flat_map(|calls| calls.running.values()).for_each(|running| running.abort.abort());
+        let running = sets.values().flat_map(|calls| calls.running.values());
+        running.for_each(|running| self.shared.cancel(running));
     }
 
     /// How many calls are being made.
@@ -155,6 +187,11 @@ impl Drop for Calls {
 }
 
 impl Shared {
+    fn cancel(&self, running: &Running) {
+        running.task.abort();
+        self.audit.cancelled(&running.attempt);
+    }
+
     fn end(&self, set: &ObjectKey, ended: Ended, number: u64) {
         let attempt = {
             let mut state = self.state.lock();

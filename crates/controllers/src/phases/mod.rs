@@ -40,6 +40,7 @@ use kube::Client;
 use parking_lot::Mutex;
 
 pub use caller::{Caller, Prepared, What};
+pub(crate) use calls::Hangup;
 pub use hook_caller::HookCaller;
 pub(crate) use plans::phased;
 pub(crate) use recall::GoodState;
@@ -131,6 +132,11 @@ impl Phases {
         self.memories.lock().remove(key);
         self.plans.lock().remove(key);
         self.calls.forget(key);
+    }
+
+    /// What ends the calls of sets that are being deleted.
+    pub(crate) fn hangup(&self) -> Hangup {
+        self.calls.hangup()
     }
 
     /// Somebody else leads now, or nobody: every call ends, and nothing is remembered.

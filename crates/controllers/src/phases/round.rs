@@ -59,9 +59,8 @@ impl Phases {
         let annotations = round.set.metadata.annotations.as_ref();
         let least = annotations.and_then(|all| all.get(MIN_VERSION)).map(String::as_str);
         if let Err(why) = min_version::check(least) {
-            let mut ruling = Ruling::held(round, version(round.set), &why);
-            ruling.notices.push(error("UnsupportedVersion", why));
-            return Ok(ruling);
+            // The set's own controller tells it in the condition ErrorOccurred.
+            return Ok(Ruling::held(round, version(round.set), &why));
         }
         if self.settings.dry_run {
             return Ok(Ruling::held(

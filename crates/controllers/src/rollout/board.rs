@@ -9,13 +9,14 @@ use baton_phases::Target;
 use baton_rollout::machine::{Back, Wanted};
 use baton_rollout::pin::{Fingerprint, SourceKey};
 use baton_sync::normalize;
+use baton_template::Map;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::application_set::{IgnoreRules, comparable};
 use crate::cache::ObjectKey;
-use crate::digest::Hasher;
+use crate::digest::{Digest, Hasher};
 use crate::queue::Queue;
 
 /// A wanted Application of a set that keeps an order.
@@ -59,6 +60,15 @@ pub(crate) struct Offer {
 pub(crate) struct Phased {
     /// By place of their generator.
     pub(crate) targets: BTreeMap<usize, Vec<Target>>,
+    /// By Application: the parameters of its generator with their types, where the set is written in Go templates.
+    pub(crate) params: BTreeMap<Arc<str>, Typed>,
+}
+
+/// Parameters with their types. Two are the same where a template could not tell them apart.
+#[derive(Clone)]
+pub(crate) struct Typed {
+    params: Map,
+    digest: Digest,
 }
 
 /// What each set wants, or that it wants no order any more.
@@ -86,6 +96,33 @@ pub(crate) enum Posted {
     Leaving,
     /// Nothing.
     Nothing,
+}
+
+// === impl Typed ===
+
+impl Typed {
+    pub(crate) fn new(params: &Map) -> Typed {
+        Typed { params: params.clone(), digest: Digest::of_params(params) }
+    }
+
+    /// The parameters, shared.
+    pub(crate) fn params(&self) -> Map {
+        self.params.clone()
+    }
+}
+
+impl PartialEq for Typed {
+    fn eq(&self, other: &Typed) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Typed {}
+
+impl std::fmt::Debug for Typed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Typed").field(&self.digest).finish()
+    }
 }
 
 // === impl Template ===

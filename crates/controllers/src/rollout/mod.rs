@@ -19,7 +19,7 @@ mod view;
 mod windows;
 mod write;
 
-pub(crate) use board::{Board, Offer, Phased, Template};
+pub(crate) use board::{Board, Offer, Phased, Template, Typed};
 pub(crate) use head::has_room;
 pub(crate) use label::label_value;
 pub(crate) use metrics::RolloutMetrics;

@@ -322,3 +322,23 @@ async fn a_set_that_fails_can_be_asked_to_look_again_and_again() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn phases_are_refused_where_ordered_rollouts_are_switched_off_which_they_are_unless_said() {
+    let phases =
+        json!([{"name": "all", "targets": [{"matchExpressions": [{"key": "name", "operator": "Exists"}]}]}]);
+    let mut generators = list(&["one", "two"]);
+    generators[0]["deploymentStrategy"] = json!({"type": "phaseDeployment", "phases": phases});
+    let scene = Scene::new().await;
+    scene.put(set("set", generators)).await;
+    assert!(scene.names().is_empty(), "nobody is made, in no order either");
+    let told = scene.conditions("set").join("\n");
+    assert!(
+        told.contains("ErrorOccurred=True ErrorOccurred: ") && told.contains("--enable-progressive-syncs"),
+        "{told}"
+    );
+    // Without the field it goes on.
+    scene.put(set("set", list(&["one", "two"]))).await;
+    assert_eq!(scene.names(), ["one", "two"]);
+    assert!(scene.conditions("set").join("\n").contains("ErrorOccurred=False"));
+}

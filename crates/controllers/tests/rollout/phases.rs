@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use baton_api::names::API_VERSION;
 use baton_hooks::Role;
 use serde_json::{Value, json};
 
+use crate::matrix::HOOK;
 use crate::order::{MEMBERS, names, step};
-use crate::scene::{Scene, fleet, text};
+use crate::scene::{NAMESPACE, Scene, Version, fleet, text};
 
 const ENVIRONMENTS: [&str; 3] = ["dev", "test", "prod"];
 
@@ -42,6 +44,12 @@ fn check(env: &str) -> Value {
 /// Phases need Baton's definitions: where others are installed, that is said and nothing is begun.
 async fn has_no_phases(scene: &Scene) -> bool {
     !scene.api.keeps_summary()
+}
+
+fn condition(scene: &Scene, kind: &str) -> Option<Value> {
+    let set = scene.set("fleet");
+    let mut conditions = set["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.find(|condition| condition["type"] == kind).cloned()
 }
 
 fn phases(scene: &Scene) -> Value {
@@ -267,6 +275,244 @@ async fn both_steps_and_phases_must_allow() {
     let commit = scene.commit(&names(), "1");
     deployed(&scene, &commit).await;
     assert_eq!(judged(&scene, revision).len(), 6);
+}
+
+fn rolling(steps: &[&[&str]]) -> Value {
+    let step =
+        |envs: &&[&str]| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": envs}]});
+    let steps: Vec<Value> = steps.iter().map(step).collect();
+    json!({"type": "RollingSync", "rollingSync": {"steps": steps}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_steps_are_wider_phases_keep_the_order_and_where_phases_are_steps_do() {
+    // Each time one of the two alone would let test and prod go together.
+    let wide_steps = || {
+        let mut set = phased(|_, _| {});
+        set["spec"]["strategy"] = rolling(&[&["dev"], &["test", "prod"]]);
+        set
+    };
+    let wide_phases = || {
+        let mut set = phased(|env, phase| {
+            if env == "test" {
+                phase["targets"] = json!([{"values": {"env": "test"}}, {"values": {"env": "prod"}}]);
+            }
+        });
+        set["spec"]["strategy"] = rolling(&[&["dev"], &["test"], &["prod"]]);
+        set
+    };
+    for set in [wide_steps(), wide_phases()] {
+        let scene = Scene::new().await;
+        if has_no_phases(&scene).await {
+            return;
+        }
+        let commit = scene.commit(&names(), "0");
+        scene.apply(set).await;
+        deployed(&scene, &commit).await;
+        let revision = scene.revision();
+        let commit = scene.commit(&names(), "1");
+        deployed(&scene, &commit).await;
+        assert_eq!(judged(&scene, revision).len(), 6);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_held_keeps_its_specification() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &commit).await;
+    scene.receiver.silence("after-dev", true);
+    let mut set = phased(|_, _| {});
+    set["spec"]["template"]["spec"]["revisionHistoryLimit"] = json!(3);
+    scene.apply(set).await;
+    let with_it = |scene: &Scene| -> BTreeSet<String> {
+        let all = scene.applications().into_iter();
+        all.filter(|(_, app)| app["spec"]["revisionHistoryLimit"] == 3).map(|(name, _)| name).collect()
+    };
+    scene.until("the first phase", |scene| with_it(scene) == of(&["dev"])).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(with_it(&scene), of(&["dev"]), "the others keep what they have");
+    assert_eq!(scene.applications().len(), 6, "and are there");
+    scene.receiver.silence("after-dev", false);
+    let scene = scene.crash().await;
+    deployed(&scene, &commit).await;
+    assert_eq!(with_it(&scene).len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_of_a_phase_change_at_once_than_it_says() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, phase| phase["maxConcurrent"] = json!(1))).await;
+    deployed(&scene, &commit).await;
+    let revision = scene.revision();
+    scene.slow_down(&names());
+    let commit = scene.commit(&names(), "1");
+    deployed(&scene, &commit).await;
+    let mut known: BTreeMap<String, Value> = BTreeMap::new();
+    let mut began = 0;
+    for version in scene.versions_since(0) {
+        let now = version.object.expect("nobody goes");
+        let idle = known.get(&version.name).is_none_or(|before| before["operation"].is_null());
+        if idle && !now["operation"].is_null() && version.revision > revision {
+            began += 1;
+            let peers = known.iter().filter(|(name, _)| **name != version.name);
+            for (name, peer) in peers.filter(|(name, _)| step(name) == step(&version.name)) {
+                let status = &peer["status"];
+                let at = format!("{} began while {name} is {status:#}", version.name);
+                assert!(
+                    peer["operation"].is_null() && status["operationState"]["phase"] == "Succeeded",
+                    "{at}"
+                );
+                assert_eq!(status["health"]["status"], "Healthy", "{at}");
+            }
+        }
+        known.insert(version.name, now);
+    }
+    assert_eq!(began, 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_phase_that_is_aborted_has_its_syncs_ended() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene
+        .apply(phased(|_, phase| {
+            phase["progressDeadline"] = "20s".into();
+            phase["onFailure"] = json!({"action": "abort"});
+        }))
+        .await;
+    deployed(&scene, &commit).await;
+    let revision = scene.revision();
+    let hook = HOOK.replace("slow", "slow-zz-dev").replace("delay: 10s", "delay: 10m");
+    scene.write("zz-dev/hook.yaml", Some(&hook));
+    scene.commit(&names(), "1");
+    scene.until("the phase to be aborted", |scene| phase(scene, 0)["state"] == "Aborted").await;
+    scene
+        .until("its sync to be ended", |scene| {
+            let app = &scene.applications()["zz-dev"];
+            app["operation"].is_null() && app["status"]["operationState"]["phase"] == "Failed"
+        })
+        .await;
+    let ended = scene.versions_since(revision).into_iter().filter_map(|version| version.object);
+    let ended = ended.filter(|app| app["status"]["operationState"]["phase"] == "Terminating");
+    let ended: BTreeSet<String> = ended.map(|app| text(&app, "/metadata/name")).collect();
+    assert_eq!(ended, BTreeSet::from(["zz-dev".to_owned()]), "who was done is left alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_those_in_no_phase() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    let mut set = phased(|_, _| {});
+    let others = (0..25).map(|at| json!({"name": format!("oo-{at:02}"), "env": "other"}));
+    let elements = set["spec"]["generators"][0]["list"]["elements"].as_array_mut().expect("elements");
+    elements.extend(others);
+    scene.apply(set).await;
+    deployed(&scene, &commit).await;
+    assert_eq!(scene.applications().len(), 6, "who is in no phase is not made either");
+    assert_eq!(
+        (&phases(&scene)["unassignedCount"], phase(&scene, 2)["state"].clone()),
+        (&json!(25), "Complete".into())
+    );
+    let told = condition(&scene, "InvalidPhaseConfig").expect("it is told");
+    assert_eq!((&told["status"], &told["reason"]), (&json!("False"), &json!("Unassigned")), "a warning");
+    assert!(text(&told, "/message").contains("25 Applications are in no phase"), "{told:#}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_reach_hooks_with_their_types() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    let set = phased(|_, phase| phase["preHooks"][0]["scope"] = "target".into()).to_string();
+    let mut set: Value =
+        serde_json::from_str(&set.replace("{{name}}", "{{.name}}").replace("{{env}}", "{{.env}}"))
+            .expect("JSON");
+    set["spec"]["goTemplate"] = true.into();
+    let elements = set["spec"]["generators"][0]["list"]["elements"].as_array_mut().expect("elements");
+    for element in elements {
+        element["replicas"] = json!(3);
+        element["regions"] = json!(["eu", "us"]);
+    }
+    scene.apply(set).await;
+    deployed(&scene, &commit).await;
+    let calls = scene.receiver.calls();
+    let call =
+        calls.iter().find(|call| call.name == "before-dev" && call.target == "zz-dev").expect("a call");
+    let kind = |key: &str| call.kinds.get(key).map(String::as_str);
+    assert_eq!(
+        (kind("name"), kind("replicas"), kind("regions")),
+        (Some("string"), Some("float64"), Some("[]interface {}"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_goes_has_its_calls_ended_before_its_applications_go() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    scene.receiver.silence("after-dev", true);
+    let commit = scene.commit(&names(), "0");
+    let mut set = phased(|_, _| {});
+    // The set stays until its Applications are gone, last first.
+    set["spec"]["strategy"] = rolling(&[&["dev"], &["test"], &["prod"]]);
+    set["spec"]["strategy"]["deletionOrder"] = "Reverse".into();
+    scene.apply(set).await;
+    scene.until("the first phase", |scene| at(scene, &commit) == of(&["dev"])).await;
+    scene.until("the hook", |scene| scene.receiver.order().contains(&"dev/after-dev".to_owned())).await;
+    let revision = scene.revision();
+    scene.control.delete_object(API_VERSION, "ApplicationSet", NAMESPACE, "fleet").await.expect("a deletion");
+    scene.until("all to be gone", |scene| scene.applications().is_empty()).await;
+    let goes = |version: &Version| {
+        let object = version.object.as_ref();
+        object.is_none_or(|object| !object["metadata"]["deletionTimestamp"].is_null())
+    };
+    let first = scene.versions_since(revision).into_iter().find(goes).expect("somebody goes").revision;
+    let dropped = scene.receiver.dropped();
+    assert!(dropped.iter().any(|(name, _)| name == "after-dev"), "{dropped:?}");
+    assert!(dropped.iter().all(|(_, at)| *at < first), "{dropped:?} and {first}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_for_a_newer_version_says_so_once_and_is_left_alone() {
+    let scene = Scene::new().await;
+    if has_no_phases(&scene).await {
+        return;
+    }
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &commit).await;
+    scene.receiver.clear();
+    scene.annotate_set("fleet", "argocd.argoproj.io/min-version", Some("99.0.0")).await;
+    scene
+        .until("it to be told", |scene| {
+            condition(scene, "ErrorOccurred")
+                .is_some_and(|it| it["status"] == "True" && text(&it, "/message").contains("99.0.0"))
+        })
+        .await;
+    let next = scene.commit(&names(), "1");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(at(&scene, &next).is_empty() && scene.receiver.calls().is_empty(), "nothing is done");
+    assert_eq!(condition(&scene, "InvalidPhaseConfig"), None, "it is not the phases that are wrong");
+    scene.annotate_set("fleet", "argocd.argoproj.io/min-version", None).await;
+    deployed(&scene, &next).await;
 }
 
 #[tokio::test(start_paused = true)]

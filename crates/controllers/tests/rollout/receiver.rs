@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_apiserver::Cluster;
 use baton_controllers::{Caller, Clock, Prepared};
 use baton_hooks::{Fault, Outcome, Reason, Role, Verdict};
 use futures::FutureExt;
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 #[derive(Clone)]
 pub(crate) struct Receiver {
     clock: Clock,
+    control: Cluster,
     state: Arc<Mutex<State>>,
 }
 
@@ -24,6 +26,30 @@ struct State {
     failing: BTreeMap<String, usize>,
     /// Calls of these names are not answered.
     silent: Vec<String>,
+    /// Calls that were ended from the other side, and the revision of the control plane then.
+    dropped: Vec<(String, u64)>,
+}
+
+/// Sees a call end before its time.
+struct Watch {
+    receiver: Receiver,
+    name: String,
+    is_over: bool,
+}
+
+impl Watch {
+    fn over(&mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let revision = self.receiver.control.store().revision();
+            self.receiver.state.lock().dropped.push((std::mem::take(&mut self.name), revision));
+        }
+    }
 }
 
 /// One call.
@@ -35,11 +61,18 @@ pub(crate) struct Call {
     pub(crate) role: Role,
     pub(crate) attempt: u32,
     pub(crate) key: String,
+    /// Of each parameter, what a Go template takes it for.
+    pub(crate) kinds: BTreeMap<String, String>,
 }
 
 impl Receiver {
-    pub(crate) fn new(clock: Clock) -> Receiver {
-        Receiver { clock, state: Arc::default() }
+    pub(crate) fn new(clock: Clock, control: Cluster) -> Receiver {
+        Receiver { clock, control, state: Arc::default() }
+    }
+
+    /// Calls that were ended from the other side, and the revision of the control plane then.
+    pub(crate) fn dropped(&self) -> Vec<(String, u64)> {
+        self.state.lock().dropped.clone()
     }
 
     /// Lets so many calls of a name fail.
@@ -80,6 +113,8 @@ impl Receiver {
 impl Caller for Receiver {
     fn call(&self, prepared: Prepared) -> BoxFuture<'static, Outcome> {
         let (key, name) = (&prepared.call.key, prepared.call.name.to_string());
+        let kinds = prepared.params.snapshot().into_iter();
+        let kinds = kinds.map(|(key, value)| (key.to_string(), value.type_name().to_owned())).collect();
         let (fails, silent) = {
             let mut state = self.state.lock();
             state.calls.push(Call {
@@ -89,18 +124,21 @@ impl Caller for Receiver {
                 role: key.role,
                 attempt: key.attempt,
                 key: prepared.call.idempotency_key.clone(),
+                kinds,
             });
             let left = state.failing.get_mut(&name).filter(|left| **left > 0);
             let fails = left.map(|left| *left -= 1).is_some();
             (fails, state.silent.contains(&name))
         };
         let (attempt, started) = (key.attempt, self.clock.now());
+        let mut watch = Watch { receiver: self.clone(), name, is_over: false };
         async move {
             let duration = Duration::from_millis(200);
             tokio::time::sleep(duration).await;
             if silent {
                 std::future::pending::<()>().await;
             }
+            watch.over();
             let fault =
                 Fault { reason: Reason::UnexpectedStatus, message: "answered 500, not 200".to_owned() };
             let result = if fails { Verdict::Failure(fault) } else { Verdict::Success };

@@ -98,7 +98,7 @@ impl Scene {
             control.apply("test", &object).await.expect("an object");
         }
         let clock = Clock::starting_at(EPOCH.parse().expect("a date"));
-        let receiver = Receiver::new(clock.clone());
+        let receiver = Receiver::new(clock.clone(), control.clone());
         Scene::start(api, [control, member], [repository, second], clock, receiver)
     }
 

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::phase_status::{HookState, PhaseState};
-use baton_hooks::AllowList;
+use baton_hooks::{AllowList, Language, Namespace, Policy, Role, SetName, Verdict};
+use baton_phases::CallKey;
+use baton_template::{Map, Value as Param};
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use super::lines::Lines;
 use super::world::{NAMESPACE, World, phase};
 use crate::events;
-use crate::phases::{HookCaller, PhaseParts, Phases};
+use crate::phases::{Caller, HookCaller, PhaseParts, Phases, Prepared, What};
 use crate::settings::{HookSettings, Settings};
 
 const TOKEN: &str = "correct-horse-battery-staple";
@@ -42,7 +45,8 @@ impl Receiver {
                         }
                         text.push_str(&String::from_utf8_lossy(&buffer[..read]));
                     }
-                    let silent = text.contains("/silent");
+                    let (silent, broken) = (text.contains("/silent"), text.contains("/broken"));
+                    let token = if text.contains(TOKEN) { TOKEN } else { "nobody" };
                     kept.lock().push(text);
                     if silent {
                         // It says nothing until the other side goes.
@@ -50,7 +54,12 @@ impl Receiver {
                         kept.lock().push("closed".to_owned());
                         return;
                     }
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+                    let answer = match broken {
+                        false => "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(),
+                        // It tells back what it was sent.
+                        true => format!("HTTP/1.1 500 Oh\r\nconnection: close\r\n\r\nno room for {token}"),
+                    };
+                    let _ = stream.write_all(answer.as_bytes()).await;
                 });
             }
         });
@@ -81,10 +90,14 @@ async fn world(hook: Value) -> World {
 }
 
 async fn secret(world: &World, labels: Value) {
+    secret_in(world, NAMESPACE, TOKEN, labels).await;
+}
+
+async fn secret_in(world: &World, namespace: &str, token: &str, labels: Value) {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-        "metadata": {"name": "pager", "namespace": NAMESPACE, "labels": labels},
-        "stringData": {"token": TOKEN, "other": "not-to-be-used-here"},
+        "metadata": {"name": "pager", "namespace": namespace, "labels": labels},
+        "stringData": {"token": token, "other": "not-to-be-used-here"},
     });
     world.cluster.apply("test", &secret).await.expect("a Secret");
 }
@@ -130,6 +143,7 @@ fn events(world: &World) -> Vec<String> {
 
 #[tokio::test]
 async fn a_call_goes_out_with_its_secret_which_nobody_else_sees() {
+    let lines = Lines::listen();
     let receiver = Receiver::start().await;
     let world = world(hook(receiver.port, "services")).await;
     secret(&world, json!({"baton.dev/hooks": "true"})).await;
@@ -151,6 +165,17 @@ async fn a_call_goes_out_with_its_secret_which_nobody_else_sees() {
     ));
     let told = told(&world);
     assert!(!told.contains(TOKEN), "a secret was told");
+    let audit = lines.of("baton::audit");
+    assert_eq!(audit.len(), 1, "a line for each attempt: {audit:?}");
+    for part in ["application_set=web", "phase=dev", "role=preHook", "name=page", "target_application=dev-1"]
+        .into_iter()
+        .chain(["attempt=1", "result=Success", "code=200", "milliseconds="])
+    {
+        assert!(audit[0].contains(part), "{part} in {}", audit[0]);
+    }
+    assert!(audit[0].contains(&format!("idempotency_key={}", result.idempotency_key)), "{}", audit[0]);
+    assert!(!audit[0].contains("services") && !audit[0].contains("output="), "{}", audit[0]);
+    assert!(!lines.all().contains(TOKEN), "a secret stands in the log");
     assert!(!events[0].contains("services"), "{events:?}");
 }
 
@@ -207,4 +232,119 @@ async fn a_forgotten_call_hangs_up() {
     assert_eq!(receiver.requests.lock().last().map(String::as_str), Some("closed"));
     let events = events(&world);
     assert!(events.iter().any(|event| event.starts_with("Normal HookCancelled")), "{events:?}");
+}
+
+#[tokio::test]
+async fn of_a_failure_the_log_tells_what_was_answered_and_no_secret() {
+    let lines = Lines::listen();
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "broken")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Failed)
+        .await;
+    assert!(receiver.requests.lock()[0].contains(TOKEN), "it was sent");
+    let audit = lines.of("baton::audit");
+    assert_eq!(audit.len(), 1, "{audit:?}");
+    assert!(
+        audit[0].contains("result=UnexpectedStatus") && audit[0].contains("no room for [redacted]"),
+        "{audit:?}"
+    );
+    assert!(!lines.all().contains(TOKEN), "a secret stands in the log");
+    assert!(!told(&world).contains("no room for"), "what was answered is for the operator alone");
+}
+
+#[tokio::test]
+async fn calls_that_end_with_the_controller_are_told_of_and_hang_up() {
+    let lines = Lines::listen();
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "silent")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |_| !receiver.requests.lock().is_empty()).await;
+    assert!(lines.of("baton::audit").is_empty());
+    world.phases.stop();
+    let audit = lines.of("baton::audit");
+    assert_eq!(audit.len(), 1, "{audit:?}");
+    assert!(audit[0].contains("name=page") && audit[0].contains("result=Cancelled"), "{audit:?}");
+    assert_eq!(world.phases.under_way(), 0);
+    world.phases.stop();
+    assert_eq!(lines.of("baton::audit").len(), 1, "once");
+}
+
+#[tokio::test]
+async fn a_set_that_goes_has_no_call_left_when_that_is_said_and_begins_none() {
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "silent")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |_| !receiver.requests.lock().is_empty()).await;
+    let (hangup, uid) = (world.phases.hangup(), world.set().metadata.uid.expect("a UID"));
+    hangup.end(&world.key, &uid).await;
+    assert_eq!(world.phases.under_way(), 0);
+    // A round that had begun before would make the call again.
+    world.round().await.expect("a round");
+    assert_eq!(world.phases.under_way(), 0, "nothing begins any more");
+    // Another set of the same name is another set.
+    hangup.end(&world.key, "another").await;
+    world.round().await.expect("a round");
+    assert_eq!(world.phases.under_way(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_is_read_in_the_namespace_of_the_set_and_nowhere_else() {
+    let receiver = Receiver::start().await;
+    let world = world(hook(receiver.port, "services")).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}});
+    world.cluster.apply("test", &namespace).await.expect("a namespace");
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    let client = Client::new(world.wire.clone(), NAMESPACE);
+    let caller =
+        HookCaller::new(client, &world.settings.hooks, world.settings.clock.clone()).expect("a caller");
+    let policy = Policy::new(&world.settings.hooks.calls, Namespace::Listed, Language::Params);
+    let key = CallKey {
+        rollout: "1".into(),
+        generator: 0,
+        phase: 0,
+        role: Role::PreHook,
+        place: 0,
+        target: "dev-1".into(),
+        attempt: 1,
+    };
+    let call = baton_phases::Call {
+        key,
+        phase: "dev".into(),
+        name: "page".into(),
+        idempotency_key: "k".to_owned(),
+        limit: Duration::from_secs(20),
+    };
+    let hook = serde_json::from_value(hook(receiver.port, "services")).expect("a hook");
+    let prepared = Prepared {
+        set: SetName { namespace: "team-a".to_owned(), name: "web".to_owned() },
+        call,
+        what: What::Hook(Box::new(hook)),
+        params: Map::strings([("name", "dev-1")]),
+        policy: Arc::new(policy),
+    };
+    let outcome = caller.call(prepared.clone()).await;
+    assert!(matches!(outcome.result, Verdict::Refused(_)), "the control plane's is not its own: {outcome:?}");
+    secret_in(&world, "team-a", "of-team-a", json!({"baton.dev/hooks": "true"})).await;
+    assert_eq!(caller.call(prepared).await.result, Verdict::Success);
+    let requests = receiver.requests.lock().join("\n");
+    assert!(requests.contains("of-team-a") && !requests.contains(TOKEN), "{requests}");
+}
+
+#[tokio::test]
+async fn row_19_texts_of_a_set_in_go_templates_see_parameters_with_their_types() {
+    let receiver = Receiver::start().await;
+    let mut hook = hook(receiver.port, "go");
+    let text = "{{ if eq .replicas 3.0 }}three{{ end }}{{ range .regions }}-{{ . }}{{ end }}";
+    hook["http"]["url"] = format!("http://127.0.0.1:{}/{text}/{{{{ .name }}}}", receiver.port).into();
+    let mut world = world(hook).await;
+    let params = json!({"name": "dev-1", "replicas": 3, "regions": ["eu", "us"]});
+    let Param::Map(params) = Param::from(&params) else { panic!("an object is a map") };
+    world.typed.insert("dev-1".into(), params);
+    world.edit(json!({"spec": {"goTemplate": true}})).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Deploying)
+        .await;
+    let requests = receiver.requests.lock().clone();
+    assert!(requests[0].starts_with("POST /three-eu-us/dev-1 HTTP/1.1"), "{requests:?}");
 }

@@ -7,6 +7,7 @@ mod faults;
 mod calling;
 mod earnest;
 mod good;
+mod lines;
 mod mishaps;
 mod removal;
 mod rounds;

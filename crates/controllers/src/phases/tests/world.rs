@@ -42,6 +42,8 @@ pub(super) struct World {
     pub(super) seen: BTreeMap<Arc<str>, SeenApp>,
     pub(super) requests: Requests,
     pub(super) hold: Hold,
+    /// Parameters with their types, by Application.
+    pub(super) typed: BTreeMap<Arc<str>, baton_template::Map>,
 }
 
 impl World {
@@ -87,6 +89,7 @@ impl World {
             seen: BTreeMap::new(),
             requests: Requests::default(),
             hold: Hold::None,
+            typed: BTreeMap::new(),
         };
         world.begin_run(1, "p1");
         world
@@ -127,7 +130,7 @@ impl World {
             pins: &self.pins,
             seen: &self.seen,
             specs: &specs,
-            params: &|_| None,
+            params: &|name| self.typed.get(name).cloned(),
             clashes: &[],
             requests: self.requests.clone(),
             hold: self.hold,
