@@ -364,6 +364,17 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
             "command.env[LD_PRELOAD]: would change which programs or files are used, or means the \
              controller; it cannot be given",
         ),
+        // The controller's own settings and credentials, by any name they go by.
+        (
+            command(json!({"env": {"ARGOCD_AUTH_TOKEN": "x"}})),
+            "command.env[ARGOCD_AUTH_TOKEN]: would change which programs or files are used, or means the \
+             controller; it cannot be given",
+        ),
+        (
+            command(json!({"env": {"kubernetes_service_host": "x"}})),
+            "command.env[kubernetes_service_host]: would change which programs or files are used, or means \
+             the controller; it cannot be given",
+        ),
         (
             command(json!({"env": {"PATH": "x"}})),
             "command.env[PATH]: would change which programs or files are used, or means the controller; it \
