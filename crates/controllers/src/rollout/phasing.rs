@@ -225,23 +225,18 @@ impl Reconciler {
 
 /// How far an Application is, as phases see it.
 fn seen_of(name: &str, progress: Progress, phasing: &Phasing) -> SeenApp {
-    let blocked = |reason: Reason| {
-        let blocker = progress.blocker.as_ref().filter(|blocker| blocker.reason == reason);
-        blocker.map(|blocker| blocker.message.clone())
-    };
-    let far = match (&progress.failure, &progress.regressed, progress.status) {
+    let blocker = progress.blocker.as_ref().map(|blocker| (blocker.reason, &blocker.message));
+    let far = match (&progress.failure, &progress.regressed, blocker, progress.status) {
         (Some(why), ..) => {
             Far::Failed { reason: why.reason.as_str().to_owned(), message: why.message.clone() }
         }
-        (_, Some(why), _) => Far::Regressed(why.message.clone()),
-        _ if blocked(Reason::ApprovalRequired).is_some() => {
-            Far::AwaitingApproval(blocked(Reason::ApprovalRequired).unwrap_or_default())
-        }
+        (_, Some(why), ..) => Far::Regressed(why.message.clone()),
+        (_, _, Some((Reason::ApprovalRequired, what)), _) => Far::AwaitingApproval(what.clone()),
         // What is being deleted is no longer changed; what comes in its place has not started.
-        _ if blocked(Reason::Leaving).is_some() => Far::NotStarted,
-        (_, _, Status::Healthy) => Far::Done,
-        (_, _, Status::Pending | Status::Progressing) => Far::UnderWay,
-        (_, _, Status::Waiting) => Far::NotStarted,
+        (_, _, Some((Reason::Leaving, _)), _) => Far::NotStarted,
+        (.., Status::Healthy) => Far::Done,
+        (.., Status::Pending | Status::Progressing) => Far::UnderWay,
+        (.., Status::Waiting) => Far::NotStarted,
     };
     let own = || progress.pin.map(|pin| pin.to_string()).unwrap_or_default().into();
     let pin = phasing.backs.get(name).map(|(pin, _)| pin.clone()).unwrap_or_else(own);

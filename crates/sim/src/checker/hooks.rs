@@ -47,15 +47,17 @@ pub(super) fn violations(case: &Case<'_>, history: &History<'_>) -> Vec<Violatio
 
 /// The keys of what a set says has passed.
 fn passed(set: &Value) -> impl Iterator<Item = &str> {
-    let list =
-        |value: &'_ Value, field: &str| -> &[Value] { value[field].as_array().map_or(&[], Vec::as_slice) };
-    let phases = list(&set["status"], "phases").iter().flat_map(move |generator| list(generator, "phases"));
-    let results = phases.flat_map(move |phase| {
+    let phases = list(&set["status"], "phases").iter().flat_map(|generator| list(generator, "phases"));
+    let results = phases.flat_map(|phase| {
         ["preHooks", "postHooks", "checks"].into_iter().flat_map(move |field| list(phase, field))
     });
     results
         .filter(|result| text(result, "/state") == "Succeeded")
         .map(|result| text(result, "/idempotencyKey"))
+}
+
+fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    value[field].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// A hook before a phase that had not passed at a time, if there is one.
