@@ -51,7 +51,7 @@ pub(super) fn text(
     let rolls = rolling_steps(typed.spec.strategy.as_ref()).is_some();
     let picture = Picture::of(&typed, head, &BTreeMap::new());
     let standing = &picture.standing;
-    if rolls || standing.deletes() || !picture.phases.is_empty() {
+    if rolls || standing.deletes() || !picture.steps {
         out.push_str(&rollout(&picture, now, screen));
     }
     let applications = applications(set, Some(standing).filter(|_| rolls), all, screen);

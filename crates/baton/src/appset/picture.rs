@@ -9,6 +9,8 @@ use baton_rollout::head::Head;
 use baton_rollout::plan::rolling_steps;
 use serde::Serialize;
 
+use super::control::has_phases;
+
 /// How a rollout stands, with its phases.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +29,7 @@ impl Picture {
     pub(super) fn of(set: &ApplicationSet, head: Option<&Head>, known: &BTreeMap<String, Known>) -> Picture {
         let mut standing = explain::standing(set, head, known);
         let phases = set.status.phases.clone();
-        let steps = phases.is_empty() || rolling_steps(set.spec.strategy.as_ref()).is_some();
+        let steps = !has_phases(set) || rolling_steps(set.spec.strategy.as_ref()).is_some();
         if !steps {
             // Where there are phases alone, one step holds everybody, and nobody has written it.
             standing.step = 0;
