@@ -1,5 +1,7 @@
 //! What an operator decides about the hooks and checks of phased deployments.
 
+mod limits;
+
 use std::path::PathBuf;
 
 use baton_controllers::HookSettings;
@@ -7,6 +9,7 @@ use baton_hooks::{AllowList, Places, SettingError, Settings};
 use clap::Args;
 
 use crate::failure::Failure;
+use limits::LimitArguments;
 
 /// What hooks and checks may do. Without any of these there are HTTPS calls to public addresses, and no commands.
 #[derive(Debug, Clone, Default, Args)]
@@ -39,6 +42,11 @@ pub(crate) struct HookArguments {
     /// Run commands also where the kernel cannot hold them.
     #[arg(long)]
     hooks_allow_unsandboxed: bool,
+    /// Take the network from commands.
+    #[arg(long)]
+    hooks_no_network: bool,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 // === impl HookArguments ===
@@ -67,6 +75,8 @@ impl HookArguments {
             directory: self.hooks_dir.clone(),
             read,
             allow_unsandboxed: self.hooks_allow_unsandboxed,
+            command_network: !self.hooks_no_network,
+            limits: self.limits.limits()?,
             ..Settings::default()
         };
         Ok(HookSettings { calls, namespaces: self.hooks_namespaces.clone() })
@@ -75,12 +85,36 @@ impl HookArguments {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        hooks: HookArguments,
+    }
+
+    fn calls(words: &[&str]) -> Settings {
+        let line = Line::try_parse_from([&["baton"], words].concat()).expect("flags that exist");
+        line.hooks.settings().expect("usable settings").calls
+    }
+
+    #[test]
+    fn the_network_is_taken_from_commands_only_if_the_operator_says_so() {
+        assert!(calls(&[]).command_network);
+        assert!(!calls(&["--hooks-no-network"]).command_network);
+    }
 
     #[test]
     fn what_commands_may_read_is_where_the_operator_stands() {
-        let arguments = HookArguments { hooks_read: vec!["kubeconfigs".into()], ..HookArguments::default() };
-        let read = arguments.settings().expect("settings").calls.read;
-        assert_eq!(read, [std::env::current_dir().expect("a directory").join("kubeconfigs")]);
+        let here = std::env::current_dir().expect("a directory");
+        assert_eq!(calls(&["--hooks-read", "kubeconfigs"]).read, [here.join("kubeconfigs")]);
+    }
+
+    #[test]
+    fn limits_reach_the_calls() {
+        assert_eq!(calls(&["--hooks-max-concurrent", "2"]).limits.hooks, 2);
+        assert_eq!(calls(&[]).limits, baton_hooks::Limits::default());
     }
 }

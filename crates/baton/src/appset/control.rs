@@ -233,10 +233,9 @@ impl Advance {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
         desk.has_phases()?;
-        let waits = |phase: &PhaseStatus| matches!(phase.state, PhaseState::Waiting | PhaseState::Failed);
-        if !desk.phases().any(waits) {
+        if !desk.phases().any(can_advance) {
             return Err(Failure::failed(format!(
-                "nothing to advance in {0}: no phase waits or has failed; `baton appset phases {0}` shows them",
+                "nothing to advance in {0}: no phase waits, has failed or was aborted; `baton appset phases {0}` shows them",
                 self.set
             )));
         }
@@ -313,6 +312,16 @@ fn rolls(set: &ApplicationSet) -> Result<(), Failure> {
 /// The set neither goes step by step nor deletes anything.
 pub(super) fn has_something_to_tell(set: &ApplicationSet, standing: &Standing) -> Result<(), Failure> {
     if standing.deletes() { Ok(()) } else { rolls(set) }
+}
+
+/// Whether a phase waits for somebody to let it go on: what was put back stays so.
+fn can_advance(phase: &PhaseStatus) -> bool {
+    let back = phase.failure.as_ref().is_some_and(|failure| failure.action == "rollback");
+    match phase.state {
+        PhaseState::Waiting => true,
+        PhaseState::Failed | PhaseState::Aborted => !back,
+        _ => false,
+    }
 }
 
 /// A text that was never there before.
@@ -419,6 +428,8 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
+    use baton_api::phase_status::PhaseFailure;
+
     use super::*;
 
     #[test]
@@ -426,5 +437,18 @@ mod tests {
         let read = skips("a=0123456789abcdef, b=fedcba9876543210,c,=0123456789abcdef,d=xyz");
         assert_eq!(read.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_ne!(nonce(), nonce());
+    }
+
+    #[test]
+    fn whatever_a_remedy_says_can_be_advanced_can_be() {
+        let phase = |state: PhaseState, action: &str| {
+            let failure = PhaseFailure { action: action.to_owned(), ..PhaseFailure::default() };
+            let failure = (!action.is_empty()).then_some(failure);
+            can_advance(&PhaseStatus { state, failure, ..PhaseStatus::default() })
+        };
+        assert!(phase(PhaseState::Waiting, ""));
+        assert!(phase(PhaseState::Failed, "stop") && phase(PhaseState::Aborted, "abort"));
+        assert!(!phase(PhaseState::Failed, "rollback"), "it was put back, as far as it could be");
+        assert!(!phase(PhaseState::Deploying, "") && !phase(PhaseState::RolledBack, "rollback"));
     }
 }
