@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use baton_apiserver::Cluster;
 use baton_controllers::{Caller, Clock, Prepared};
 use baton_hooks::{Fault, Outcome, Reason, Verdict};
 use futures::FutureExt;
@@ -32,7 +33,10 @@ pub(crate) enum Manner {
 pub(crate) struct Receiver {
     manner: Manner,
     dice: Mutex<Dice>,
+    /// The caller's, which may be wrong.
     clock: Clock,
+    /// Whose clock is right.
+    control: Cluster,
     air: Arc<Air>,
     /// Whether those that are to fail do so now.
     turned: Arc<AtomicBool>,
@@ -43,10 +47,10 @@ impl Receiver {
     pub(crate) fn new(
         seed: u64,
         (manner, turned, calls): (Manner, Arc<AtomicBool>, Calls),
-        clock: Clock,
+        (clock, control): (Clock, Cluster),
         air: Arc<Air>,
     ) -> Receiver {
-        Receiver { manner, dice: Mutex::new(Dice::new(seed, "receiver")), clock, air, turned, calls }
+        Receiver { manner, dice: Mutex::new(Dice::new(seed, "receiver")), clock, control, air, turned, calls }
     }
 }
 
@@ -87,9 +91,9 @@ impl Caller for Receiver {
             }
             Manner::Steady(_) => Fate::Well,
         };
-        let (calls, clock) = (self.calls.clone(), self.clock.clone());
+        let (calls, control) = (self.calls.clone(), self.control.clone());
         let call = HookCall {
-            at: started,
+            at: control.now(),
             passed: None,
             key: prepared.call.idempotency_key.clone(),
             phase: prepared.call.key.phase,
@@ -111,7 +115,7 @@ impl Caller for Receiver {
             };
             tokio::time::sleep(duration).await;
             if result == Verdict::Success {
-                calls.lock()[place].passed = Some(clock.now());
+                calls.lock()[place].passed = Some(control.now());
             }
             Outcome { started, duration, attempt, result, code: None, output: String::new() }
         }

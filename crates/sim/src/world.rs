@@ -294,7 +294,7 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
     let caller = Arc::new(Receiver::new(
         parts.seed,
         parts.receiver.clone(),
-        settings.clock.clone(),
+        (settings.clock.clone(), parts.control.clone()),
         parts.air.clone(),
     ));
     match Controller::calling(client, settings, generators, caller) {
