@@ -46,7 +46,7 @@ pub(crate) struct HookArguments {
     #[arg(long)]
     hooks_no_network: bool,
     #[command(flatten)]
-    limits: LimitArguments,
+    limits: Box<LimitArguments>,
 }
 
 // === impl HookArguments ===
