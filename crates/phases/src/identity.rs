@@ -31,6 +31,11 @@ pub fn follow(stored: Option<&str>, plan: &Plan, run: u64, pins: &BTreeMap<Arc<s
     format!("{run}-{config}-{content}")
 }
 
+/// The run that a stored identity is of.
+pub fn run_of(stored: &str) -> Option<u64> {
+    stored.split_once('-')?.0.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +64,12 @@ mod tests {
         let first = follow(None, &plan("a"), 1, &pins(&[("x", "1")]));
         assert_eq!(follow(Some(&first), &plan("a"), 1, &pins(&[("x", "1"), ("y", "1")])), first);
         assert_eq!(follow(Some(&first), &plan("a"), 2, &pins(&[("x", "1")])), first);
+    }
+
+    #[test]
+    fn an_identity_tells_its_run() {
+        assert_eq!(run_of(&follow(None, &plan("a"), 17, &pins(&[("x", "1")]))), Some(17));
+        assert_eq!(run_of("what another version wrote"), None);
     }
 
     #[test]

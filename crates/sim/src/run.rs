@@ -171,7 +171,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let ended = world.ended.lock().clone().into_iter();
     violations.extend(ended.map(|text| Violation { invariant: "I0", at: since, text }));
     let told = telling.story || !violations.is_empty();
-    let timeline = if told { timeline::tell(&entries, &notes) } else { Vec::new() };
+    let timeline = if told { timeline::tell(&entries, &notes, &calls) } else { Vec::new() };
     let course = if told { course(&world, &entries, &notes, telling.titles) } else { Vec::new() };
     let waiting = World::objects(&world.control, "applicationsets.argoproj.io").remove(SET);
     let waiting = waiting.iter().flat_map(course::waits);

@@ -3,13 +3,22 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::checker::{Change, Entry};
+use crate::checker::{Change, Entry, HookCall};
 use crate::course::About;
 
 /// One line for everything worth one, in order.
-pub(crate) fn tell(entries: &[Entry], notes: &[(Timestamp, About, String)]) -> Vec<String> {
+pub(crate) fn tell(
+    entries: &[Entry],
+    notes: &[(Timestamp, About, String)],
+    calls: &[HookCall],
+) -> Vec<String> {
     let mut lines: Vec<(Timestamp, String)> =
         notes.iter().map(|(at, _, note)| (*at, format!("--- {note}"))).collect();
+    for call in calls {
+        let named = format!("hook     {} of phase {} [{:.8}]", call.name, call.phase + 1, call.key);
+        lines.push((call.at, format!("{named} is called")));
+        lines.extend(call.passed.map(|at| (at, format!("{named} has passed"))));
+    }
     let mut last = std::collections::BTreeMap::new();
     for entry in entries {
         let words = words(entry);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton as names;
+use baton_phases::identity;
 use baton_phases::lint::{Contradiction, contradictions};
 use baton_phases::{Gate as Ruled, Hold, Notice, Progress as Far, Requests, assign};
 use baton_rollout::blocker::Reason;
@@ -30,6 +31,8 @@ pub(super) struct Phasing {
     amended: Option<(Arc<Offer>, Arc<Offer>)>,
     /// Whether what is seen is no older than a list that phases asked for.
     consistent: bool,
+    /// The newest run of phases for which the head was read anew.
+    newest: u64,
     /// What people should know.
     pub(super) notices: Vec<Notice>,
 }
@@ -94,6 +97,12 @@ impl Reconciler {
         let run = &desk.machine.head().run;
         if run.seq == 0 || set.metadata.uid.as_deref() != Some(&*run.set) {
             return Ok((false, None));
+        }
+        let newest = newest_run(&set);
+        if newest > run.seq && newest > desk.phasing.newest {
+            // Another leader is ahead: what it has passed is not begun again for a run that is over.
+            (desk.phasing.newest, desk.doubts_head) = (newest, true);
+            return Ok((true, None));
         }
         let wanted = |name: &Arc<str>| {
             let pin = desk.machine.wanted_pin(name)?;
@@ -221,6 +230,12 @@ impl Reconciler {
         });
         each.collect()
     }
+}
+
+/// The newest run that phases are on record for.
+pub(super) fn newest_run(set: &ApplicationSet) -> u64 {
+    let runs = set.status.phases.iter().filter_map(|phases| identity::run_of(&phases.rollout_id));
+    runs.max().unwrap_or_default()
 }
 
 /// How far an Application is, as phases see it.

@@ -28,7 +28,7 @@ use super::head::{Heads, StoreError};
 use super::inbox::Inbox;
 use super::label::selector;
 use super::metrics::RolloutMetrics;
-use super::phasing::requests;
+use super::phasing::{newest_run, requests};
 use super::resolve::Resolver;
 use super::sight::Sight;
 use super::view;
@@ -247,10 +247,13 @@ impl Reconciler {
         let (head, place) = self.heads.load(key).await.map_err(PassError::Head)?;
         let mut machine = Machine::new(head);
         // A view decides nothing, but what it shows has been.
-        let shown = self.set(key).and_then(|set| set.status.rollout.as_ref().map(|rollout| rollout.run));
-        machine.runs_after(shown.and_then(|run| u64::try_from(run).ok()).unwrap_or(0));
+        let set = self.set(key);
+        if let Some(set) = &set {
+            let shown = set.status.rollout.as_ref().and_then(|rollout| u64::try_from(rollout.run).ok());
+            machine.runs_after(shown.unwrap_or(0).max(newest_run(set)));
+        }
         let mut desk = Desk::new(machine, place);
-        if let Some(set) = self.set(key) {
+        if let Some(set) = set {
             desk.phasing.go_back(self.phases.recall(key, &set).await?);
         }
         Ok(desk)

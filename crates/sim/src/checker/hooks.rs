@@ -37,8 +37,8 @@ pub(super) fn violations(case: &Case<'_>, history: &History<'_>) -> Vec<Violatio
             recorded.entry(key).or_insert(write.entry.at);
         }
     }
-    let again = |call: &&super::HookCall| recorded.get(&*call.key).is_some_and(|at| call.at > *at);
-    let blame = |call: &super::HookCall| {
+    let again = |call: &&HookCall| recorded.get(&*call.key).is_some_and(|at| call.at > *at);
+    let blame = |call: &HookCall| {
         let text = format!("{} of phase {} was called again after it had passed", call.name, call.phase + 1);
         Violation { invariant: "I5", at: call.at, text }
     };
@@ -60,7 +60,8 @@ fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A hook before a phase that had not passed at a time, if there is one.
+/// A hook before a phase that had not passed at a time, if there is one. Of a second leader's attempt at the same time the
+/// answer need not be waited for.
 pub(super) fn awaited<'h>(
     case: &Case<'_>,
     wanted: &Wanted<'h>,
@@ -68,8 +69,10 @@ pub(super) fn awaited<'h>(
     at: Timestamp,
 ) -> Option<&'h str> {
     wanted.hooks_before(phase).find(|hook| {
-        let calls =
-            case.calls.iter().filter(|call| call.phase == phase && *call.name == **hook && call.at <= at);
-        !calls.last().is_some_and(|call| call.passed.is_some_and(|passed| passed <= at))
+        let is_meant = |call: &&HookCall| call.phase == phase && *call.name == **hook && call.at <= at;
+        let calls: Vec<&HookCall> = case.calls.iter().filter(is_meant).collect();
+        let key = calls.last().map(|call| &call.key);
+        let mut of_rollout = calls.iter().filter(|call| Some(&call.key) == key);
+        !of_rollout.any(|call| call.passed.is_some_and(|passed| passed <= at))
     })
 }
