@@ -56,6 +56,10 @@ fn the_examples_have_no_mistakes_a_linter_finds() {
     for file in FILES {
         let path = examples().join(file);
         let outcome = run(["appset", "lint", "-f", path.to_str().expect("UTF-8")]);
-        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""), "{file}: {}", outcome.stderr);
+        // What an operator has to allow first is told, and is no mistake.
+        let mistakes: Vec<&str> =
+            outcome.stdout.lines().filter(|line| !line.ends_with("[hook-operator]")).collect();
+        assert_eq!(mistakes, [""; 0], "{file}: {}", outcome.stderr);
+        assert!(matches!(outcome.code, Some(0 | 4)), "{file}: {}", outcome.stderr);
     }
 }
