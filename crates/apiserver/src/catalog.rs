@@ -1,6 +1,6 @@
 //! What the server serves: built-in kinds and whatever CustomResourceDefinitions add at run time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use baton_grammar::jsonpath::Path;
@@ -205,10 +205,13 @@ impl Resource {
         match &self.nature {
             Nature::BuiltIn(kind) => kind.prepare_status(object, old),
             Nature::Custom(_) => {
-                let status = object.get("status").cloned();
-                let managed = object::meta(object, "managedFields").clone();
-                *object = old.clone();
-                replace(object, "status", status.as_ref());
+                let status = object.as_object_mut().and_then(|fields| fields.remove("status"));
+                let managed = object::meta_mut(object).remove("managedFields").unwrap_or_default();
+                *object = without(old, &["status", "metadata"]);
+                object["metadata"] = without(&old["metadata"], &["managedFields"]);
+                if let Some(status) = status {
+                    object["status"] = status;
+                }
                 object::set_meta(object, "managedFields", managed);
             }
         }
@@ -349,19 +352,25 @@ fn replace(object: &mut Value, field: &str, value: Option<&Value>) {
     }
 }
 
+/// An object as it is, but for some of its fields.
+fn without(object: &Value, fields: &[&str]) -> Value {
+    let all = object.as_object().into_iter().flatten();
+    let kept = all.filter(|(field, _)| !fields.contains(&field.as_str()));
+    Value::Object(kept.map(|(field, value)| (field.clone(), value.clone())).collect())
+}
+
 /// Whether two versions of a custom object differ outside metadata (and status, where that has its own path).
 fn content_differs(new: &Value, old: &Value, ignore_status: bool) -> bool {
-    let content = |object: &Value| -> BTreeMap<String, Value> {
-        object
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(field, _)| *field != "metadata" && *field != "apiVersion")
-            .filter(|(field, _)| !(ignore_status && *field == "status"))
-            .map(|(field, value)| (field.clone(), value.clone()))
-            .collect()
+    let counts = |field: &str| match field {
+        "metadata" | "apiVersion" => false,
+        "status" => !ignore_status,
+        _ => true,
     };
-    content(new) != content(old)
+    let content = |object| {
+        let fields = Value::as_object(object).into_iter().flatten();
+        fields.filter(|(field, _)| counts(field))
+    };
+    content(new).ne(content(old))
 }
 
 /// Every resource served at one moment.

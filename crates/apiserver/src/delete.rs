@@ -144,7 +144,7 @@ impl Core {
             if options.dry_run {
                 return Ok(if gone { Deleted::Gone(last) } else { Deleted::Pending(last) });
             }
-            let body = object::to_body(&last);
+            let body = object::to_body(&self.store, &last);
             let action = if gone { Action::Delete(body) } else { Action::Put(body) };
             let write = Write { key, expect: Expect::Revision(record.revision), action };
             match self.commit(resource, write).await {

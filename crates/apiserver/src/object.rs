@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use baton_schema::{Additional, Schema};
-use baton_store::{Body, Record};
+use baton_store::{Body, Record, Store};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -158,7 +158,7 @@ pub(crate) fn read_labels(json: &[u8]) -> BTreeMap<String, String> {
 
 /// The object as the store keeps it. `metadata` must have fields besides resourceVersion; every stored object has a
 /// name and a uid.
-pub(crate) fn to_body(object: &Value) -> Body {
+pub(crate) fn to_body(store: &Store, object: &Value) -> Body {
     let mut json = Vec::with_capacity(512);
     let mut splice_at = 0;
     json.extend_from_slice(type_prefix(&object["apiVersion"], &object["kind"]).as_bytes());
@@ -193,7 +193,7 @@ pub(crate) fn to_body(object: &Value) -> Body {
         }
     }
     json.push(b'}');
-    Body::new(json, splice_at)
+    store.body(&json, splice_at)
 }
 
 /// How every stored object begins, so that a list can leave the type of its items out without reading them.
@@ -208,18 +208,12 @@ fn write_json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
 /// Whether two versions differ in nothing but resourceVersion.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
-    let without_revision = |value: &Value| -> Vec<(String, Value)> {
-        value
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(field, _)| *field != "resourceVersion")
-            .map(|(field, value)| (field.clone(), value.clone()))
-            .collect()
-    };
+    fn without_revision(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+        value.as_object().into_iter().flatten().filter(|(field, _)| *field != "resourceVersion")
+    }
     a.len() == b.len()
         && a.iter().all(|(field, value)| match b.get(field) {
-            Some(other) if field == "metadata" => without_revision(value) == without_revision(other),
+            Some(other) if field == "metadata" => without_revision(value).eq(without_revision(other)),
             other => other == Some(value),
         })
 }
@@ -265,7 +259,7 @@ fn is_empty_collection(schema: &Schema, value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_store::{Action, Expect, Key, Options, Store, Write};
+    use baton_store::{Action, Expect, Key, Options, Write};
     use serde_json::json;
 
     #[tokio::test]
@@ -280,7 +274,7 @@ mod tests {
             let write = Write {
                 key: Key::new("configmaps", "", "one"),
                 expect: before.map_or(Expect::Absent, Expect::Revision),
-                action: Action::Put(to_body(&object)),
+                action: Action::Put(to_body(&store, &object)),
             };
             let record = store.commit(write).await.expect("a write");
             before = Some(record.revision);

@@ -147,7 +147,7 @@ impl Core {
             let write = Write {
                 key: key(resource, namespace, object::name(&object)),
                 expect: Expect::Absent,
-                action: Action::Put(object::to_body(&to_storage(resource, &object))),
+                action: Action::Put(object::to_body(&self.store, &to_storage(resource, &object))),
             };
             match self.commit(resource, write).await {
                 Ok(record) => return Ok(Written::Stored(record)),
@@ -211,7 +211,7 @@ impl Core {
             }
             let released = is_released(resource, &next);
             let stored = stored(resource, next);
-            let body = object::to_body(&stored);
+            let body = object::to_body(&self.store, &stored);
             let action = if released { Action::Delete(body) } else { Action::Put(body) };
             let write = Write { key, expect: Expect::Revision(record.revision), action };
             match self.commit(resource, write).await {

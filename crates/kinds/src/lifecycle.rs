@@ -66,13 +66,13 @@ impl Kind {
     /// Keeps everything but the status and the metadata that a status update may change.
     pub fn prepare_status(&self, object: &mut Value, old: &Value) {
         let Some(fields) = object.as_object_mut() else { return };
-        let mut status = fields.get("status").cloned().unwrap_or_default();
+        let mut status = fields.remove("status").unwrap_or_default();
         if (self.group, self.plural) == ("", "pods")
             && let Some(class) = at(old, "status.qosClass")
         {
             fill(&mut status, "qosClass", class.clone());
         }
-        let mut metadata = fields.get("metadata").cloned().unwrap_or_else(|| json!({}));
+        let mut metadata = fields.remove("metadata").unwrap_or_else(|| json!({}));
         // Name, namespace, uid and resourceVersion are the request's to state (and the server's to check); the rest of the
         // metadata that describes the object itself stays.
         for name in [
@@ -87,9 +87,10 @@ impl Kind {
         for name in self.metadata_kept_on_status() {
             keep_in(&mut metadata, at(old, "metadata"), name);
         }
-        let mut kept: Map<String, Value> = old.as_object().cloned().unwrap_or_default();
+        let old = old.as_object().into_iter().flatten();
+        let old = old.filter(|(field, _)| !matches!(field.as_str(), "metadata" | "status"));
+        let mut kept: Map<String, Value> = old.map(|(field, value)| (field.clone(), value.clone())).collect();
         kept.insert("metadata".into(), metadata);
-        kept.remove("status");
         if !status.is_null() {
             kept.insert("status".into(), status);
         }

@@ -18,7 +18,7 @@ const MEMBER_ROOM: usize = r#""resourceVersion":"18446744073709551615","#.len();
 /// `"resourceVersion":"N",` is put in on reading. The revision is only known at commit; keeping it out of
 /// the body means that it is assigned without serialising the object again.
 ///
-/// Bodies of 1 KiB and more are held compressed if that makes them smaller. Cloning is cheap.
+/// Bodies of 1 KiB and more may be held compressed if that makes them smaller. Cloning is cheap.
 #[derive(Clone)]
 pub struct Body {
     stored: Arc<[u8]>,
@@ -28,16 +28,21 @@ pub struct Body {
 
 impl Body {
     /// A body from JSON and the offset for the revision, which must directly precede another member of
-    /// the object's metadata. An offset beyond the end counts as the end.
+    /// the object's metadata, compressed if that pays. An offset beyond the end counts as the end.
     ///
     /// # Panics
     ///
     /// If the JSON is 4 GiB or longer.
     pub fn new(json: impl Into<Bytes>, splice_at: usize) -> Self {
-        let json: Bytes = json.into();
+        Self::held(&json.into(), splice_at, true)
+    }
+
+    /// The same, compressed only if that is asked for too.
+    pub(crate) fn held(json: &[u8], splice_at: usize, compressed: bool) -> Self {
         let raw_len = u32::try_from(json.len()).expect("callers bound request bodies to a few MiB");
         let splice_at = raw_len.min(u32::try_from(splice_at).unwrap_or(u32::MAX));
-        Self { stored: compress(&json), raw_len, splice_at }
+        let stored = if compressed { compress(json) } else { Arc::from(json) };
+        Self { stored, raw_len, splice_at }
     }
 
     /// Reassembles a body from its parts as given by [`Body::stored`], [`Body::raw_len`] and

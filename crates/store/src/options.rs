@@ -7,18 +7,20 @@ pub struct Options {
     pub history_events: usize,
     /// Bytes of bodies kept only for history: superseded and deleted states, as held in memory.
     pub history_bytes: usize,
+    /// Whether bodies are held compressed where that pays: less memory for more work.
+    pub compress: bool,
 }
 
 impl Options {
-    /// Keeps all history, for tests that read it.
+    /// Keeps all history, and at once at hand, for tests that read it.
     pub fn unlimited() -> Self {
-        Self { history_events: usize::MAX, history_bytes: usize::MAX }
+        Self { history_events: usize::MAX, history_bytes: usize::MAX, compress: false }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { history_events: 10_000, history_bytes: 16 << 20 }
+        Self { history_events: 10_000, history_bytes: 16 << 20, compress: true }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::body::Body;
 use crate::disk::Disk;
 use crate::error::{CommitError, Compacted, ListError, OpenError};
 use crate::event::Event;
@@ -22,6 +23,8 @@ pub struct Store {
     state: Arc<Mutex<State>>,
     /// `None` for a store in memory.
     disk: Option<Arc<Disk>>,
+    /// Whether bodies are held compressed.
+    compress: bool,
 }
 
 impl Store {
@@ -29,7 +32,8 @@ impl Store {
     ///
     /// It uses no threads and no timers: what it does depends only on the calls made to it.
     pub fn memory(options: Options) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(options, FIRST_REVISION, []))), disk: None }
+        let state = Arc::new(Mutex::new(State::new(options, FIRST_REVISION, [])));
+        Self { state, disk: None, compress: options.compress }
     }
 
     /// Opens the store kept in a directory, creating it if there is none.
@@ -47,7 +51,16 @@ impl Store {
     /// See [`OpenError`].
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
         let (state, disk) = Disk::open(dir, options)?;
-        Ok(Self { state, disk: Some(Arc::new(disk)) })
+        Ok(Self { state, disk: Some(Arc::new(disk)), compress: options.compress })
+    }
+
+    /// A body as this store holds them; see [`Body::new`].
+    ///
+    /// # Panics
+    ///
+    /// If the JSON is 4 GiB or longer.
+    pub fn body(&self, json: &[u8], splice_at: usize) -> Body {
+        Body::held(json, splice_at, self.compress)
     }
 
     /// The revision of the newest write; 1 on a new store.

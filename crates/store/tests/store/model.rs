@@ -94,7 +94,11 @@ enum Expectation {
 fn options() -> impl Strategy<Value = Options> {
     let bound = prop_oneof![Just(usize::MAX), 0..30usize];
     let bytes = prop_oneof![2 => Just(usize::MAX), 1 => 0..6000usize];
-    (bound, bytes).prop_map(|(history_events, history_bytes)| Options { history_events, history_bytes })
+    (bound, bytes, any::<bool>()).prop_map(|(history_events, history_bytes, compress)| Options {
+        history_events,
+        history_bytes,
+        compress,
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -134,10 +134,14 @@ fn history_is_bounded_by_events_and_by_bytes_but_keeps_the_newest() {
         record.unwrap().size()
     };
     let cases = [
-        ("by events", Options { history_events: 3, history_bytes: usize::MAX }, 3),
-        ("by bytes", Options { history_events: usize::MAX, history_bytes: 2 * record_bytes }, 2),
-        ("no events", Options { history_events: 0, history_bytes: usize::MAX }, 1),
-        ("no bytes", Options { history_events: usize::MAX, history_bytes: 0 }, 1),
+        ("by events", Options { history_events: 3, history_bytes: usize::MAX, ..Options::default() }, 3),
+        (
+            "by bytes",
+            Options { history_events: usize::MAX, history_bytes: 2 * record_bytes, ..Options::default() },
+            2,
+        ),
+        ("no events", Options { history_events: 0, history_bytes: usize::MAX, ..Options::default() }, 1),
+        ("no bytes", Options { history_events: usize::MAX, history_bytes: 0, ..Options::default() }, 1),
     ];
     for (case, options, kept) in cases {
         let store = Store::memory(options);
