@@ -96,10 +96,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         stale_consistent_lists: arguments.stale_consistent_lists,
     };
     let seed = faults.seed;
+    let kubeconfig = &arguments.write_kubeconfig;
+    if !may_be_written(kubeconfig) {
+        return Err(Failure::usage(format!(
+            "{} is there and is no kubeconfig of a lagging proxy: it would be lost; name another with --write-kubeconfig",
+            kubeconfig.display()
+        )));
+    }
     let config = arguments.cluster().await?;
     let cluster = config.cluster_url.host().unwrap_or_default().to_owned();
     let proxy = serve(client(config)?, faults, arguments.listen).await?;
-    let kubeconfig = &arguments.write_kubeconfig;
     write_private(kubeconfig, &proxy.kubeconfig())
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", kubeconfig.display())))?;
     terminal::tell(&format!("Lagging proxy before {cluster} on https://{}, seed {seed}", proxy.addr()));
@@ -110,6 +116,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     terminal::tell(&format!("Seed {seed}: {}", proxy.counts()));
     Ok(())
+}
+
+/// Whether nothing is lost by writing a kubeconfig there: who names the one of the cluster would lose its credentials.
+fn may_be_written(path: &Path) -> bool {
+    match std::fs::read_to_string(path) {
+        Ok(text) => text.is_empty() || text.contains("current-context: lag-proxy"),
+        // What cannot be written is told when that is tried.
+        Err(_) => true,
+    }
 }
 
 async fn tell_now_and_then(proxy: &Proxy) {
@@ -167,4 +182,25 @@ fn certificates(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
         .collect::<Result<_, _>>()
         .map_err(|error| wrong(&error))?;
     if read.is_empty() { Err(wrong(&"it holds no certificate")) } else { Ok(read) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_lagging_proxy_wrote_is_written_over() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("kubeconfig");
+        assert!(may_be_written(&path), "there is nothing");
+        for (text, expected) in [
+            ("", true),
+            ("apiVersion: v1\nkind: Config\ncurrent-context: lag-proxy\n", true),
+            ("apiVersion: v1\nkind: Config\ncurrent-context: production\n", false),
+            ("notes", false),
+        ] {
+            std::fs::write(&path, text).expect("a file");
+            assert_eq!(may_be_written(&path), expected, "{text:?}");
+        }
+    }
 }

@@ -142,6 +142,8 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         moment: SLACK,
         ended: false,
         calls: &[],
+        good: &[],
+        left: false,
         blind: false,
     }
 }
