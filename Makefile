@@ -31,6 +31,7 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench rollouts -- --bench
+	$(CARGO) bench --locked -p baton-controllers --bench phases -- --bench
 
 soak: ## SEEDS=n worlds of the simulator from FIRST_SEED=m on
 	BATON_SIM_SEEDS=$(or $(SEEDS),1000) BATON_SIM_FIRST_SEED=$(or $(FIRST_SEED),1) \

@@ -41,6 +41,8 @@ wire! {
             phases: Vec<PhaseStatus>,
             /// What people asked for last, by kind of request: the same text is not answered twice.
             granted: BTreeMap<String, String>,
+            /// What of it could not be done, and why.
+            refused: Vec<String>,
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Limits {
     pub response: usize,
     /// So many hooks in one phase, and no more, go without a warning.
     pub hooks_of_a_phase: usize,
+    /// Most Applications of one phase.
+    pub applications_of_a_phase: usize,
     /// What a command may use.
     pub command: CommandLimits,
 }
@@ -71,6 +73,7 @@ impl Limits {
             environment: self.environment.min(most.environment),
             response: self.response.min(most.response),
             hooks_of_a_phase: self.hooks_of_a_phase.min(most.hooks_of_a_phase),
+            applications_of_a_phase: self.applications_of_a_phase.clamp(1, most.applications_of_a_phase),
             command: self.command,
         }
     }
@@ -89,6 +92,7 @@ impl Default for Limits {
             environment: 100,
             response: 1 << 20,
             hooks_of_a_phase: 10,
+            applications_of_a_phase: 1000,
             command: CommandLimits::default(),
         }
     }

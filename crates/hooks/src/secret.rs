@@ -4,10 +4,13 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stands where a secret was.
 const MASK: &str = "[redacted]";
+
+/// What programs encode of a part of a URL; some encode all but letters and digits.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A secret shorter than this is hidden where it stands alone, but not looked for in other texts: there a letter or
 /// two would make every message unreadable, and the holes would tell what it is.
@@ -119,16 +122,46 @@ fn forms(secret: &str) -> Vec<String> {
         forms.push(text.to_owned());
         let json = serde_json::Value::from(text).to_string();
         forms.push(json[1..json.len() - 1].to_owned());
-        forms.push(utf8_percent_encode(text, NON_ALPHANUMERIC).to_string());
+        for set in [COMPONENT, NON_ALPHANUMERIC] {
+            let encoded = utf8_percent_encode(text, set).to_string();
+            forms.push(lower_hex(&encoded));
+            forms.push(encoded);
+        }
         forms.push(STANDARD_NO_PAD.encode(text));
         forms.push(URL_SAFE_NO_PAD.encode(text));
     }
     forms
 }
 
+/// Percent-encoding with its digits in lower case.
+fn lower_hex(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(part.len().min(2));
+        text.push('%');
+        text.push_str(&digits.to_ascii_lowercase());
+        text.push_str(rest);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percent_encoding_is_known_as_all_programs_write_it() {
+        let redactor = Redactor::new(["good-\"tok/en.x~=="]);
+        for text in [
+            "good-%22tok%2Fen.x~%3D%3D",
+            "good-%22tok%2fen.x~%3d%3d",
+            "good%2D%22tok%2Fen%2Ex%7E%3D%3D",
+            "good%2d%22tok%2fen%2ex%7e%3d%3d",
+        ] {
+            assert_eq!(redactor.redact(text), "[redacted]", "{text}");
+        }
+    }
 
     #[test]
     fn a_secret_is_taken_out_in_every_form_it_is_likely_to_have() {

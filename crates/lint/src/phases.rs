@@ -46,7 +46,7 @@ pub(crate) fn rendered(
         let path = path(generator);
         let Some(plan) = compile_anywhere(strategy, &path, language(set)).compiled.plan else { continue };
         let targets = targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
-        match assign(&plan, targets, |_| false) {
+        match assign(&plan, targets) {
             Ok(roster) => {
                 membership(&plan, &roster, targets, report);
                 let labels = |name: &str| labels(applications, name);

@@ -74,7 +74,9 @@ pub fn compile(strategy: &DeploymentStrategy, path: &str, policy: &Policy) -> Co
     }
     shrinking(strategy, path, &mut report);
     report.0.extend(baton_hooks::validate(strategy, path, policy));
-    let caps = Caps { hooks: policy.limits().hooks, checks: policy.limits().checks };
+    let limits = policy.limits();
+    let caps =
+        Caps { hooks: limits.hooks, checks: limits.checks, applications: limits.applications_of_a_phase };
     // How many good states are kept changes nothing about how Applications get there.
     let followed = DeploymentStrategy { revision_history_limit: None, ..strategy.clone() };
     let hash = Fingerprint::of_json(&serde_json::to_value(followed).unwrap_or_default());

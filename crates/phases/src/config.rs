@@ -16,19 +16,21 @@ pub struct Plan {
     pub phases: Vec<PhasePlan>,
     /// How many good states of each Application are kept.
     pub history: usize,
-    /// Hooks and checks under way at once.
+    /// How much there may be at once.
     pub caps: Caps,
     /// Tells this configuration from others.
     pub hash: Fingerprint,
 }
 
-/// How many calls are under way at once.
+/// How much there may be at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
-    /// Hooks.
+    /// Hooks under way.
     pub hooks: usize,
-    /// Checks.
+    /// Checks under way.
     pub checks: usize,
+    /// Applications of one phase.
+    pub applications: usize,
 }
 
 /// One phase.

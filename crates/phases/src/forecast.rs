@@ -115,7 +115,7 @@ impl Removal {
 /// # Errors
 /// Targets and phases do not fit: see [`assign`].
 pub fn forecast(plan: &Plan, targets: &[Target]) -> Result<Forecast, Vec<Finding>> {
-    let roster = assign(plan, targets, |_| false)?;
+    let roster = assign(plan, targets)?;
     let mut warnings = Vec::new();
     let mut phases = Vec::new();
     for (phase, group) in plan.phases.iter().zip(&roster.phases) {

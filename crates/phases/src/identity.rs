@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn plan(hash: &str) -> Plan {
-        let caps = crate::config::Caps { hooks: 5, checks: 10 };
+        let caps = crate::config::Caps { hooks: 5, checks: 10, applications: 1000 };
         let hash = Fingerprint::of([hash]);
         Plan { path: "".into(), phases: Vec::new(), history: 1, caps, hash }
     }

@@ -38,4 +38,4 @@ pub use compile::{Compiled, compile, misplaced};
 pub use config::{Action, Again, CallFailure, CallPlan, Caps, PhasePlan, Plan};
 pub use machine::decide;
 pub use situation::{Decision, Gate, Hold, Notice, Progress, Requests, Seen, Situation, Strategy, Wait};
-pub use targets::{Group, MOST, Roster, Target, assign, holds};
+pub use targets::{Group, Roster, Standing, Target, assign, assign_beside, holds};

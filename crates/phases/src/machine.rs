@@ -31,7 +31,7 @@ use jiff::Timestamp;
 
 use crate::config::{PhasePlan, Plan};
 use crate::situation::{Decision, Gate, Hold, Notice, Progress, Seen, Situation, Strategy, Wait};
-use crate::targets::{Roster, assign};
+use crate::targets::{Roster, Standing, assign_beside};
 
 /// Why everybody is held where phases are for others.
 const NOTHING_MATCHES: &str = "no phase matches any Application of this generator: mend its targets";
@@ -42,15 +42,10 @@ pub fn decide(at: &Situation<'_>) -> Decision {
         return stand_still(at, "the ApplicationSet is being deleted", Vec::new());
     }
     match at.strategy {
-        Strategy::Wanted(plan) => {
-            let begun = |name: &str| {
-                at.seen.get(name).is_some_and(|seen| seen.touched) || is_recorded_begun(at, name)
-            };
-            match assign(plan, at.targets, begun) {
-                Ok(roster) => Work::new(at, plan, roster, false).decide(),
-                Err(findings) => invalid(at, &findings),
-            }
-        }
+        Strategy::Wanted(plan) => match shared_out(at, plan) {
+            Ok(roster) => Work::new(at, plan, roster, false).decide(),
+            Err(findings) => invalid(at, &findings),
+        },
         Strategy::Invalid(findings) => invalid(at, findings),
         Strategy::Removed(kept) => released::decide(at, kept),
     }
@@ -82,11 +77,21 @@ fn invalid(at: &Situation<'_>, findings: &[Finding]) -> Decision {
     stand_still(at, &why, notices)
 }
 
-fn is_recorded_begun(at: &Situation<'_>, name: &str) -> bool {
+/// Shares the targets out among phases, each where it has begun. Who was in a phase that has failed stays in it, also
+/// who had not begun, and nobody else comes to it.
+fn shared_out(at: &Situation<'_>, plan: &Plan) -> Result<Roster, Vec<Finding>> {
     let stored = at.stored.filter(|stored| *stored.rollout_id == *at.rollout);
     let phases = stored.map(|stored| stored.phases.as_slice()).unwrap_or_default();
-    let mut entries = phases.iter().flat_map(|phase| &phase.applications);
-    entries.any(|entry| *entry.name == *name && entry.state != PhaseApplicationState::Held)
+    let touched = |name: &str| at.seen.get(name).is_some_and(|seen| seen.touched);
+    let home = |name: &str| {
+        phases.iter().position(|phase| {
+            let begun =
+                |entry: &PhaseApplication| entry.state != PhaseApplicationState::Held || touched(name);
+            entry(phase, name).is_some_and(|entry| begun(entry) || phase.failure.is_some())
+        })
+    };
+    let shut = |index: usize| phases.get(index).is_some_and(|phase| phase.failure.is_some());
+    assign_beside(plan, at.targets, &Standing { home: &home, begun: &touched, shut: &shut })
 }
 
 /// One decision on its way.

@@ -93,7 +93,7 @@ fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
         }
     }
     let steps = Steps::read(rolling_steps(proposal.set.spec.strategy.as_ref()).unwrap_or_default()).0;
-    if let Ok(roster) = assign(plan, targets, |_| false)
+    if let Ok(roster) = assign(plan, targets)
         && steps.len() > 1
     {
         let clashes = contradictions(plan, &roster, &steps, proposal.labels);

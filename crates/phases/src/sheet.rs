@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_api::phase_status::{HookResult, HookState};
-
 use baton_hooks::Role;
+use baton_rules::{Rule, holds};
 
 use crate::config::CallPlan;
 
@@ -135,7 +135,9 @@ impl Sheet {
 
     /// Lets what failed or was ended early begin anew, with its number of attempts and its key.
     pub(crate) fn reset(&mut self) {
-        let again = |state: &HookState| matches!(state, HookState::Failed | HookState::Cancelled);
+        let again = |state: &HookState| {
+            matches!(state, HookState::Failed | HookState::Cancelled) || !holds(Rule::PassedOnce)
+        };
         for result in self.all_mut().filter(|result| again(&result.state)) {
             result.state = HookState::Pending;
             (result.started_at, result.finished_at, result.next_attempt_at) = (None, None, None);

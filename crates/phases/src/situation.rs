@@ -80,6 +80,8 @@ pub struct Seen {
     pub pin: Arc<str>,
     /// Whether this run has written it, so that there is something to put back.
     pub touched: bool,
+    /// Whether it counts as done because a person said so.
+    pub skipped: bool,
     /// The newest good pin on record that is not the run's.
     pub good: Option<Arc<str>>,
 }

@@ -9,9 +9,6 @@ use baton_hooks::Finding;
 use crate::compile::Report;
 use crate::config::Plan;
 
-/// Most Applications of one phase.
-pub const MOST: usize = 1000;
-
 /// One Application a generator gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -39,18 +36,47 @@ pub struct Group {
     pub own: Vec<Arc<str>>,
 }
 
-/// Shares targets out among phases.
-///
-/// The order is that of names, bytewise. A target belongs to the first phase that selects it; in later ones it only
-/// counts towards their share. Those for which `begun` holds keep their place when others join: they are counted
-/// before who has not begun.
+/// How far those who are shared out have come already.
+pub struct Standing<'a> {
+    /// The phase in which a target has begun, or has been left by a phase that failed. It stays there.
+    pub home: &'a dyn Fn(&str) -> Option<usize>,
+    /// Whether a target has begun, in whichever phase.
+    pub begun: &'a dyn Fn(&str) -> bool,
+    /// Whether a phase takes nobody any more.
+    pub shut: &'a dyn Fn(usize) -> bool,
+}
+
+/// Shares targets out among phases as if nobody had begun.
 ///
 /// # Errors
-/// A phase that selects more than [`MOST`], and one that names clusters where targets have no name of a cluster.
-pub fn assign(plan: &Plan, targets: &[Target], begun: impl Fn(&str) -> bool) -> Result<Roster, Vec<Finding>> {
+/// As for [`assign_beside`].
+pub fn assign(plan: &Plan, targets: &[Target]) -> Result<Roster, Vec<Finding>> {
+    assign_beside(plan, targets, &Standing::default())
+}
+
+/// Shares targets out among phases.
+///
+/// The order is that of names, bytewise. A target belongs to the first phase that selects it; in others it only counts
+/// towards their share. Who has begun stays where it has, whoever joins, leaves or begins: it neither takes the place
+/// of another nor loses its own.
+///
+/// # Errors
+/// A phase that selects more Applications than one may have, and one that names clusters where targets have no name of a
+/// cluster.
+pub fn assign_beside(
+    plan: &Plan,
+    targets: &[Target],
+    standing: &Standing<'_>,
+) -> Result<Roster, Vec<Finding>> {
     let mut report = Report::default();
     let mut ordered: Vec<&Target> = targets.iter().collect();
     ordered.sort_by(|a, b| a.name.cmp(&b.name));
+    let matches = |index: usize, target: &Target| {
+        plan.phases.get(index).is_some_and(|phase| phase.targets.iter().any(|entry| holds(entry, target)))
+    };
+    // A phase that does not match it any more is no home.
+    let home = |target: &&Target| (standing.home)(&target.name).filter(|index| matches(*index, target));
+    let homes: Vec<Option<usize>> = ordered.iter().map(home).collect();
     let mut taken: BTreeSet<&str> = BTreeSet::new();
     let mut roster = Roster::default();
     for (index, phase) in plan.phases.iter().enumerate() {
@@ -65,26 +91,37 @@ pub fn assign(plan: &Plan, targets: &[Target], begun: impl Fn(&str) -> bool) -> 
             );
             report.error(format!("{path}.targets"), message);
         }
-        let matches = |target: &&&Target| phase.targets.iter().any(|entry| holds(entry, target));
-        let matched: Vec<&Target> = ordered.iter().filter(matches).copied().collect();
-        let quota = phase.selects(matched.len());
-        let before = matched.iter().filter(|target| taken.contains(&*target.name)).count();
-        let mut free: Vec<&Target> =
-            matched.iter().filter(|target| !taken.contains(&*target.name)).copied().collect();
-        free.sort_by_key(|target| !begun(&target.name));
-        free.truncate(quota.saturating_sub(before));
-        let mut own: Vec<Arc<str>> = free.iter().map(|target| target.name.clone()).collect();
+        let all = ordered.iter().zip(&homes).filter(|(target, _)| matches(index, target));
+        let (mut matched, mut used) = (0, 0);
+        let (mut own, mut free): (Vec<&Target>, Vec<&Target>) = (Vec::new(), Vec::new());
+        for (target, home) in all {
+            matched += 1;
+            let is_taken = taken.contains(&*target.name);
+            match home {
+                Some(home) if *home == index && !is_taken => own.push(target),
+                // Who has begun elsewhere is updated, and counts.
+                Some(home) if *home > index => used += 1,
+                _ if is_taken => used += 1,
+                _ => free.push(target),
+            }
+        }
+        free.sort_by_cached_key(|target| !(standing.begun)(&target.name));
+        let left = phase.selects(matched).saturating_sub(used + own.len());
+        free.truncate(if (standing.shut)(index) { 0 } else { left });
+        own.append(&mut free);
+        taken.extend(own.iter().map(|target| &*target.name));
+        let mut own: Vec<Arc<str>> = own.iter().map(|target| target.name.clone()).collect();
         own.sort();
-        if own.len() > MOST {
+        let most = plan.caps.applications;
+        if own.len() > most {
             let message = format!(
-                "{} Applications are more than the {MOST} that one phase may have: split it, or use percentage or \
+                "{} Applications are more than the {most} that one phase may have: split it, or use percentage or \
                  maxUpdate",
                 own.len()
             );
             report.error(path, message);
         }
-        taken.extend(free.iter().map(|target| &*target.name));
-        roster.phases.push(Group { matched: matched.len(), own });
+        roster.phases.push(Group { matched, own });
     }
     let unassigned = ordered.iter().filter(|target| !taken.contains(&*target.name));
     roster.unassigned = unassigned.map(|target| target.name.clone()).collect();
@@ -115,6 +152,15 @@ fn fits(expression: &TargetExpression, target: &Target) -> bool {
         TargetOperator::Exists => value.is_some(),
         TargetOperator::DoesNotExist => value.is_none(),
         TargetOperator::Other(_) => false,
+    }
+}
+
+// === impl Standing ===
+
+impl Default for Standing<'_> {
+    /// Nobody has begun.
+    fn default() -> Self {
+        Standing { home: &|_| None, begun: &|_| false, shut: &|_| false }
     }
 }
 

@@ -75,6 +75,14 @@ pub enum Rule {
     Approval,
     /// Whom its phase holds is not changed.
     PhasesAreGated,
+    /// A call that is on record as passed is not made again in that rollout.
+    PassedOnce,
+    /// A phase that has failed does what it says is to be done then.
+    FailuresAreAnswered,
+    /// What is put back is said to be back when it is well there.
+    BackIsProved,
+    /// A phase is over when its checks and hooks have passed.
+    CallsAreWaitedFor,
     /// What is waited for is told.
     Blockers,
     /// What is shown is written when it has changed.
@@ -85,7 +93,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Rule; 37] = [
+    pub const ALL: [Rule; 41] = [
         Rule::StepsAreReached,
         Rule::Limit,
         Rule::HeldSteps,
@@ -120,6 +128,10 @@ impl Rule {
         Rule::DeletionOrder,
         Rule::Approval,
         Rule::PhasesAreGated,
+        Rule::PassedOnce,
+        Rule::FailuresAreAnswered,
+        Rule::BackIsProved,
+        Rule::CallsAreWaitedFor,
         Rule::Blockers,
         Rule::QuietViews,
         Rule::ViewsBlockNothing,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::fleet::{Deletion, Step};
 use crate::wire::Fault;
 
@@ -39,6 +41,18 @@ pub(crate) enum Action {
     /// People say that an Application counts as done.
     Skip {
         app: String,
+    },
+    /// People end a wait, or go on after a failure.
+    Advance,
+    /// People have a phase put back, or all of them.
+    Rollback {
+        all: bool,
+    },
+    /// The set has phases no longer.
+    DropPhases,
+    /// Its phases are others.
+    Rephase {
+        strategy: Value,
     },
     Strategy {
         steps: Vec<Step>,
@@ -150,6 +164,9 @@ pub(crate) enum Operation {
     /// One resource of several.
     Partial,
 }
+
+/// What people do to phases beside.
+pub(crate) const PHASE_ACTIONS: [&str; 4] = ["Advance", "Rollback", "DropPhases", "Rephase"];
 
 /// What people do, one word each.
 pub(crate) const ACTIONS: [&str; 33] = [

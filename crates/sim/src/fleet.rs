@@ -30,16 +30,19 @@ pub(crate) struct Fleet {
     pub(crate) paused: bool,
     /// Whether it cannot be generated.
     pub(crate) broken: bool,
-    /// The last requests to end a run, and to try again.
+    /// The last requests to end a run, to try again, to go on, and to put back a phase or all of them.
     pub(crate) abort: Option<String>,
     pub(crate) retry: Option<String>,
+    pub(crate) advance: Option<String>,
+    pub(crate) rollback: Option<String>,
+    pub(crate) rollback_all: Option<String>,
     /// What people say counts as done, at which pin.
     pub(crate) skips: BTreeMap<String, String>,
     /// Whether Applications follow several repositories and branches.
     pub(crate) spread: bool,
     pub(crate) steps: Vec<Step>,
-    /// Whether there is a phase per tier, with calls before and after it, in the place of steps.
-    pub(crate) phased: Option<usize>,
+    /// `deploymentStrategy`: the phases there are in the place of steps.
+    pub(crate) phased: Option<Value>,
     pub(crate) deletion: Deletion,
     /// The set of somebody else, in the place of one that is made of all this.
     pub(crate) given: Option<Value>,
@@ -127,6 +130,9 @@ impl Fleet {
             ("baton.dev/paused", self.paused.then(|| "true".to_owned())),
             ("baton.dev/abort", self.abort.clone()),
             ("baton.dev/retry", self.retry.clone()),
+            ("baton.dev/advance", self.advance.clone()),
+            ("baton.dev/rollback", self.rollback.clone()),
+            ("baton.dev/rollback-all", self.rollback_all.clone()),
             ("baton.dev/skip", (!skips.is_empty()).then(|| skips.join(","))),
         ];
         for (name, value) in asked {
@@ -166,9 +172,8 @@ impl Fleet {
         };
         if !self.spread {
             let mut only = json!({"list": {"elements": list(&|_| true)}});
-            if let Some(tiers) = self.phased {
-                let phases: Vec<Value> = (0..tiers).map(phase).collect();
-                only["deploymentStrategy"] = json!({"type": "phaseDeployment", "phases": phases});
+            if let Some(strategy) = &self.phased {
+                only["deploymentStrategy"] = strategy.clone();
             }
             return vec![only];
         }
@@ -233,7 +238,7 @@ impl Fleet {
             object
         };
         let steps: Vec<Value> = self.steps.iter().map(step).collect();
-        if self.phased.is_some() {
+        if self.phased.is_some() || self.steps.is_empty() {
             return Value::Null;
         }
         let mut strategy = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
@@ -250,6 +255,12 @@ impl Fleet {
     }
 }
 
+/// A phase for each tier, with a call before and after it.
+pub(crate) fn phase_per_tier(tiers: usize) -> Value {
+    let phases: Vec<Value> = (0..tiers).map(phase).collect();
+    json!({"type": "phaseDeployment", "phases": phases})
+}
+
 /// The phase of a tier.
 fn phase(tier: usize) -> Value {
     let hook = |name: &str| {
@@ -264,7 +275,7 @@ fn phase(tier: usize) -> Value {
     })
 }
 
-fn match_tier(tier: usize) -> Value {
+pub(crate) fn match_tier(tier: usize) -> Value {
     json!({"matchExpressions": [{"key": "tier", "operator": "In", "values": [format!("t{tier}")]}]})
 }
 

@@ -10,7 +10,7 @@ use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
 use crate::receiver::Manner;
 use crate::repository::BRANCHES;
 use crate::run;
-use crate::scenario::{AFTER, BEFORE, Process, STILL, Scenario};
+use crate::scenario::{AFTER, BEFORE, Ending, Kind, Process, STILL, Scenario};
 use crate::wire::{Blow, Doom, Moment, Weather};
 
 /// A fleet of which each is in a tier; one of each step may be under way.
@@ -30,6 +30,9 @@ fn fleet(tiers: &[usize]) -> Fleet {
         broken: false,
         abort: None,
         retry: None,
+        advance: None,
+        rollback: None,
+        rollback_all: None,
         skips: BTreeMap::new(),
         spread: false,
         steps: (0..=last)
@@ -58,7 +61,7 @@ fn violations(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Vec<
 fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenario {
     Scenario {
         seed: 1,
-        wide: false,
+        kind: Kind::Usual,
         members: vec!["north".to_owned()],
         branches: BRANCHES.to_vec(),
         commits: vec![commits(&fleet, moods)],
@@ -75,6 +78,7 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         waits: Duration::ZERO,
         still: STILL,
         receiver: Manner::Moody,
+        ending: Ending::Usual,
     }
 }
 

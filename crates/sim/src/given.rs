@@ -18,7 +18,7 @@ use crate::fleet::{VARIANTS, server};
 use crate::receiver::Manner;
 use crate::repository::Branch;
 use crate::run::{self, Report};
-use crate::scenario::{self, Process, Scenario};
+use crate::scenario::{self, Ending, Kind, Process, Scenario};
 use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 use crate::world::CONTROL;
 
@@ -225,9 +225,9 @@ impl Given {
 
     fn scenario(&self, plan: &Plan, seed: u64) -> Scenario {
         let apps = u32::try_from(self.apps.len()).unwrap_or(u32::MAX);
-        let mut dice = Dice::new(seed, "blows");
+        let (mut dice, mut calling) = (Dice::new(seed, "blows"), Dice::new(seed, "calls"));
         let dooms = [Process::Sets, Process::Applications]
-            .map(|process| (process, blows(&mut dice, process, &plan.faults)))
+            .map(|process| (process, blows((&mut dice, &mut calling), process, &plan.faults)))
             .into_iter()
             .collect();
         let second = plan
@@ -238,7 +238,7 @@ impl Given {
         let commits = (0..self.branches.len()).map(|branch| self.commits(&mut moods, branch, plan)).collect();
         Scenario {
             seed,
-            wide: false,
+            kind: Kind::Usual,
             members: self.members.clone(),
             branches: self.branches.clone(),
             fleet: self.fleet(plan),
@@ -255,6 +255,7 @@ impl Given {
             waits: self.waits(),
             still: scenario::STILL + self.phased.unwrap_or_default(),
             receiver: Manner::Steady(plan.failing_calls.clone()),
+            ending: Ending::Usual,
         }
     }
 
@@ -285,6 +286,9 @@ impl Given {
             broken: false,
             abort: None,
             retry: None,
+            advance: None,
+            rollback: None,
+            rollback_all: None,
             skips: BTreeMap::new(),
             spread: false,
             steps: Vec::new(),
@@ -349,7 +353,11 @@ impl Given {
 }
 
 /// The blows to one controller: one of each kind, a life each.
-fn blows(dice: &mut Dice, process: Process, faults: &Faults) -> Vec<(Doom, Duration)> {
+fn blows(
+    (dice, calling): (&mut Dice, &mut Dice),
+    process: Process,
+    faults: &Faults,
+) -> Vec<(Doom, Duration)> {
     let mut dooms = Vec::new();
     if process == Process::Sets && faults.has(Fault::FrozenLeader) {
         let blow = Blow::Freeze(Duration::from_millis(dice.between(500, 20_000)));
@@ -361,6 +369,11 @@ fn blows(dice: &mut Dice, process: Process, faults: &Faults) -> Vec<(Doom, Durat
             let moment = Moment::Write(dice.between(1, 20));
             dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(100, 20_000))));
         }
+    }
+    let calls = [(Fault::CallCrashBefore, Blow::Before), (Fault::CallCrashAfter, Blow::After)];
+    for (_, blow) in calls.into_iter().filter(|(fault, _)| process == Process::Sets && faults.has(*fault)) {
+        let moment = Moment::Call(calling.between(1, 3));
+        dooms.push((Doom { moment, blow }, Duration::from_millis(calling.between(100, 20_000))));
     }
     dooms
 }

@@ -25,6 +25,9 @@ const TOLD: [&str; 6] = [
     "appprojects.argoproj.io",
 ];
 
+/// Where good states of Applications are kept.
+const GOOD_STATES: &str = "controllerrevisions.apps";
+
 /// Follows the histories of clusters.
 pub(crate) struct Journal {
     noted: Arc<Mutex<Vec<Noted>>>,
@@ -55,6 +58,12 @@ impl Journal {
         let told = noted.iter().rev().find(|noted| is_write(&noted.event.record.key.resource))?;
         let key = &told.event.record.key;
         Some((told.at, format!("{}: {} {}/{}", told.cluster, key.resource, key.namespace, key.name)))
+    }
+
+    /// Every write to the record of good states, in order.
+    pub(crate) fn good_states(&self) -> Vec<Entry> {
+        let noted = self.noted.lock();
+        noted.iter().filter(|noted| &*noted.event.record.key.resource == GOOD_STATES).map(entry).collect()
     }
 
     /// Everything a judge may want to know of, in order.

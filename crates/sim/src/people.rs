@@ -1,5 +1,7 @@
 //! What people do to a world, and what befalls its members, git and the head of the rollout.
 
+mod phases;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apiserver::Cluster;
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::action::{Action, Edit, Operation};
 use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
+use crate::scenario::{Ending, Scenario};
 use crate::world::{CONTROL, World};
 
 /// Who writes for people.
@@ -42,16 +45,18 @@ pub(crate) struct People<'w> {
     /// How often they did what.
     pub(crate) tally: BTreeMap<String, u64>,
     nonce: u64,
+    /// What they do in the end where a phase has failed.
+    ending: Ending,
 }
 
 impl<'w> People<'w> {
-    pub(crate) fn new(world: &'w World, fleet: Fleet) -> People<'w> {
+    pub(crate) fn new(world: &'w World, scenario: &Scenario) -> People<'w> {
         let branches = world.repositories.branches().len();
         let pushes = (0..branches).map(|branch| (Timestamp::MIN, branch, 0)).collect();
         let pushed = vec![0; branches];
         People {
             world,
-            fleet,
+            fleet: scenario.fleet.clone(),
             gone: BTreeMap::new(),
             pushed,
             pushes,
@@ -59,6 +64,7 @@ impl<'w> People<'w> {
             removed: Vec::new(),
             tally: BTreeMap::new(),
             nonce: 0,
+            ending: scenario.ending,
         }
     }
 
@@ -106,6 +112,12 @@ impl<'w> People<'w> {
                 Some(pin) => drop(self.fleet.skips.insert(app.clone(), pin)),
                 None => return false,
             },
+            Action::Advance => self.fleet.advance = Some(self.nonce()),
+            Action::Rollback { all: false } => self.fleet.rollback = Some(self.nonce()),
+            Action::Rollback { all: true } => self.fleet.rollback_all = Some(self.nonce()),
+            Action::DropPhases if self.fleet.phased.is_none() => return false,
+            Action::DropPhases => self.fleet.phased = None,
+            Action::Rephase { strategy } => self.fleet.phased = Some(strategy.clone()),
             Action::Strategy { steps } => self.fleet.steps.clone_from(steps),
             Action::DeletionOrder(order) => self.fleet.deletion = order.clone(),
             Action::Flap { app } => return self.flap(app).await,
@@ -395,6 +407,9 @@ impl<'w> People<'w> {
 
     /// Does what the rollout says it waits for people to do. `round` counts how often it came to rest before.
     pub(crate) async fn help(&mut self, round: usize) {
+        if self.leave_it() {
+            return;
+        }
         self.act(&Action::Approve).await;
         self.act(&Action::SyncByHand).await;
         self.bring_back().await;
@@ -432,17 +447,9 @@ impl<'w> People<'w> {
             return;
         }
         // What stood in a phase's way is mended by now; that it is to be tried again is for people to say.
-        if round < 8 && self.has_failed_phase() {
-            self.act(&Action::Retry { app: None }).await;
+        if round < 8 {
+            self.mend_phase(round).await;
         }
-    }
-
-    /// Whether a phase has failed and is held for people to decide.
-    fn has_failed_phase(&self) -> bool {
-        let sets = World::objects(&self.world.control, "applicationsets.argoproj.io");
-        let generators = sets.get(SET).and_then(|set| set.pointer("/status/phases")?.as_array());
-        let phases = generators.into_iter().flatten().filter_map(|generator| generator["phases"].as_array());
-        phases.flatten().any(|phase| phase["state"] == "Failed")
     }
 
     /// Brings back what was moved into a project that does not exist, where the set does not: nothing of it can be deleted.

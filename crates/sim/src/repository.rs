@@ -45,21 +45,19 @@ impl Repositories {
     /// Repositories in which the first of each branch's commits was pushed.
     pub(crate) fn new(branches: &[Branch], made: &[Vec<Files>]) -> std::io::Result<Repositories> {
         let directory = tempfile::tempdir()?;
-        let mut commits = Vec::new();
-        let mut repositories = Repositories { directory, branches: branches.to_vec(), commits: Vec::new() };
-        for (branch, made) in branches.iter().zip(made) {
+        // All share their objects, so that one process makes them all.
+        let all = directory.path().join("all.git");
+        bare(&all)?;
+        std::fs::create_dir_all(all.join("objects/pack"))?;
+        let commits = import(&all, made)?;
+        let repositories = Repositories { directory, branches: branches.to_vec(), commits };
+        for branch in branches {
             let root = repositories.path(&branch.url);
             if !root.exists() {
-                for sub in ["objects/pack", "refs/heads", "refs/tags"] {
-                    std::fs::create_dir_all(root.join(sub))?;
-                }
-                std::fs::write(root.join("HEAD"), "ref: refs/heads/main\n")?;
-                let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
-                std::fs::write(root.join("config"), config)?;
+                bare(&root)?;
+                std::os::unix::fs::symlink(all.join("objects"), root.join("objects"))?;
             }
-            commits.push(import(&root, &branch.name, made)?);
         }
-        repositories.commits = commits;
         for branch in 0..repositories.commits.len() {
             repositories.push(branch, 0)?;
         }
@@ -156,29 +154,43 @@ fn away(root: &Path) -> PathBuf {
     root.with_extension("away")
 }
 
-fn import(root: &Path, branch: &str, commits: &[Files]) -> std::io::Result<Vec<String>> {
+/// Makes a bare repository but for its objects.
+fn bare(root: &Path) -> std::io::Result<()> {
+    for sub in ["refs/heads", "refs/tags"] {
+        std::fs::create_dir_all(root.join(sub))?;
+    }
+    std::fs::write(root.join("HEAD"), "ref: refs/heads/main\n")?;
+    std::fs::write(root.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+}
+
+/// Makes the commits of all branches, and tells their ids.
+fn import(root: &Path, branches: &[Vec<Files>]) -> std::io::Result<Vec<Vec<String>>> {
     let mut child = Command::new("git")
-        .args(["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", "--date-format=raw"])
+        // Nobody needs a world after its machine went down.
+        .args(["-c", "fastimport.unpackLimit=0", "-c", "core.fsync=none"])
+        .args(["fast-import", "--quiet", "--date-format=raw"])
         .current_dir(root)
         .env("GIT_DIR", root)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let input = stream(branch, commits);
+    let input: String =
+        branches.iter().enumerate().map(|(branch, commits)| stream(branch, commits)).collect();
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input.as_bytes())?;
     }
     let output = child.wait_with_output()?;
-    let ids: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    match output.status.success() && ids.len() == commits.len() {
-        true => Ok(ids),
-        false => Err(std::io::Error::other(format!("git fast-import: {}", output.status))),
+    let ids = String::from_utf8(output.stdout).unwrap_or_default();
+    if !output.status.success() || ids.lines().count() != branches.iter().map(Vec::len).sum::<usize>() {
+        return Err(std::io::Error::other(format!("git fast-import: {}", output.status)));
     }
+    let mut ids = ids.lines().map(str::to_owned);
+    Ok(branches.iter().map(|commits| ids.by_ref().take(commits.len()).collect()).collect())
 }
 
-/// The commits as `git fast-import` reads them; it tells each one's id.
-fn stream(branch: &str, commits: &[Files]) -> String {
+/// The commits of a branch as `git fast-import` reads them; it tells each one's id.
+fn stream(branch: usize, commits: &[Files]) -> String {
     let mut text = String::new();
     for (number, files) in commits.iter().enumerate() {
         let time = 1_760_000_000 + number;

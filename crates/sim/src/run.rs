@@ -14,7 +14,7 @@ use crate::checker::{self, Case, Entry, Git, Shown, Violation};
 use crate::course::{self, About, Line, Witness};
 use crate::fleet::{EXTRA, SET, VARIANTS, server};
 use crate::people::People;
-use crate::scenario::Scenario;
+use crate::scenario::{Ending, Scenario};
 use crate::wire::Fault;
 use crate::world::{World, epoch};
 use crate::{tally, timeline};
@@ -82,7 +82,8 @@ pub fn seed(seed: u64, story: bool) -> Report {
 /// Does something for each number below a count, on every core.
 pub fn each(count: u64, work: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // One more than there are cores: worlds wait for git now and then.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) + 1;
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -118,7 +119,7 @@ fn of(scenario: Scenario, telling: Telling<'_>) -> Report {
 
 async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let world = World::new(&scenario).await;
-    let mut people = People::new(&world, scenario.fleet.clone());
+    let mut people = People::new(&world, &scenario);
     let mut notes = Vec::new();
     people.apply().await;
     notes.push((world.control.now(), About::People, "the set is applied".to_owned()));
@@ -151,8 +152,9 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         false => checker::is_quiet(world.journal.last_write(), Timestamp::MIN),
     };
     let entries = world.journal.entries().await;
+    let good = world.journal.good_states();
     let git = git(&scenario, &world, &people);
-    let calls = world.calls.lock().clone();
+    let calls = world.log.calls.lock().clone();
     let case = Case {
         entries: &entries,
         git: &git,
@@ -164,6 +166,8 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         moment: if scenario.is_smooth() { MOMENT } else { slack(&scenario) },
         ended: rested,
         calls: &calls,
+        good: &good,
+        left: scenario.ending == Ending::Leave,
         blind: scenario.weather.blind,
     };
     let mut violations = checker::violations(&case);
@@ -306,7 +310,9 @@ fn counts(
     let faults = world.air.tally().into_iter();
     let faults = faults.map(|(fault, number)| (format!("fault: {}", fault.words()), number));
     let actions = people.tally.iter().map(|(word, number)| (format!("action: {word}"), *number));
-    counts.extend(faults.chain(actions));
+    let answers = world.log.fates.lock().clone().into_iter();
+    let answers = answers.map(|(fate, number)| (tally::answered(fate), number));
+    counts.extend(faults.chain(actions).chain(answers));
     for ((pattern, who), number) in world.air.patterns() {
         counts.insert(tally::pattern(pattern, &who), number);
         let beside =

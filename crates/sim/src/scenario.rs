@@ -1,5 +1,8 @@
 //! What happens in a world, drawn from its seed before it begins.
 
+mod phased;
+mod strategy;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
-use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step, phase_per_tier};
 use crate::foreign::Temper;
 use crate::receiver::Manner;
 use crate::repository::{BRANCHES, Branch};
@@ -23,8 +26,8 @@ pub(crate) const AFTER: Duration = Duration::from_secs(30);
 /// In how many worlds of a hundred, where nobody must approve anything, the Application controller is a stand-in.
 const FOREIGN: u64 = 55;
 
-/// Worlds from this number on are wide: they have phases, a mirror of git, and caches that are set back again and again.
-pub(crate) const WIDE: u64 = 1_000_000;
+/// How many worlds there are of a kind.
+const WORLDS: u64 = 1_000_000;
 
 /// How many seconds an Application of a phase may take, and a little more.
 const PROGRESS_DEADLINE: u64 = 660;
@@ -34,6 +37,7 @@ pub(crate) const STILL: Duration = Duration::from_secs(20);
 
 /// In how many worlds of a hundred there are phases in the place of steps, where what people do makes sense then.
 const PHASED: u64 = 35;
+/// What people do there.
 const PHASED_ACTIONS: [&str; 14] = [
     "Push",
     "Variant",
@@ -55,8 +59,7 @@ const PHASED_ACTIONS: [&str; 14] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
-    /// Whether it is one of the wide worlds.
-    pub(crate) wide: bool,
+    pub(crate) kind: Kind,
     pub(crate) members: Vec<String>,
     pub(crate) branches: Vec<Branch>,
     pub(crate) fleet: Fleet,
@@ -86,6 +89,33 @@ pub(crate) struct Scenario {
     pub(crate) still: Duration,
     /// How hooks are answered.
     pub(crate) receiver: Manner,
+    /// What people do in the end where a phase has failed.
+    pub(crate) ending: Ending,
+}
+
+/// A kind of worlds, which has numbers of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Usual,
+    /// They may have phases, a mirror of git, and caches that are set back again and again.
+    Wide,
+    /// They have phases with all that belongs to them, and phases fail.
+    Phased,
+}
+
+/// What people do in the end where a phase has failed and is held for them to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// They have it tried again, unless it was aborted or put back.
+    Usual,
+    /// They have it tried again; what was put back they commit anew.
+    Retry,
+    /// They let the rollout go on without it.
+    Advance,
+    /// They commit something newer.
+    Commit,
+    /// They leave it as it is.
+    Leave,
 }
 
 /// A controller.
@@ -97,7 +127,10 @@ pub(crate) enum Process {
 
 impl Scenario {
     pub(crate) fn new(number: u64) -> Scenario {
-        let (seed, wide) = (number % WIDE, number >= WIDE);
+        let (seed, wide) = match Kind::of(number) {
+            Kind::Phased => return phased::scenario(number % WORLDS),
+            kind => (number % WORLDS, kind == Kind::Wide),
+        };
         let mut dice = Dice::new(seed, "fleet");
         let members = MEMBERS[..if dice.chance(30) { 3 } else { 2 }].to_vec();
         let tiers = count(dice.between(2, 4));
@@ -112,13 +145,13 @@ impl Scenario {
             fleet.steps.iter_mut().for_each(|step| step.failures = Some(dice.below(2)));
         }
         // Shifted a little more each time round, so that each fault meets each action.
-        let faults = if wide { &Fault::ALL[..] } else { Fault::narrow() };
+        let faults = if wide { Fault::wide() } else { Fault::narrow() };
         let featured = faults[(count(seed) + count(seed) / ACTIONS.len()) % faults.len()];
         let mut phases = Dice::new(seed, "phases");
         // What is shown of steps may be refused, and they go on; `status.phases` is what phases go by.
         let sighted = featured != Fault::ViewRefused;
         if wide && phases.chance(PHASED) && PHASED_ACTIONS.contains(&action) && !fleet.spread && sighted {
-            (fleet.phased, fleet.deletion) = (Some(tiers), Deletion::AllAtOnce);
+            (fleet.phased, fleet.deletion) = (Some(phase_per_tier(tiers)), Deletion::AllAtOnce);
         }
         // Nobody could be told what is left to prune.
         fleet.automated |= featured == Fault::ViewRefused;
@@ -132,6 +165,7 @@ impl Scenario {
             exodus: false,
             actions: Vec::new(),
             pushes: [0; BRANCHES.len()],
+            weights: &WEIGHTS,
         };
         draft.draw(action, featured, alone);
         let (actions, pushes) = (draft.actions, draft.pushes);
@@ -169,7 +203,7 @@ impl Scenario {
         let foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
         Scenario {
             seed,
-            wide,
+            kind: if wide { Kind::Wide } else { Kind::Usual },
             foreign,
             members: members.into_iter().map(str::to_owned).collect(),
             branches: BRANCHES.to_vec(),
@@ -186,6 +220,7 @@ impl Scenario {
             waits,
             still: STILL,
             receiver: Manner::Moody,
+            ending: Ending::Usual,
         }
     }
 }
@@ -193,7 +228,7 @@ impl Scenario {
 impl Scenario {
     /// The number it is drawn from.
     pub(crate) fn number(&self) -> u64 {
-        self.seed + if self.wide { WIDE } else { 0 }
+        self.seed + self.kind.first()
     }
 
     /// Whether a leader stands still in it for a while.
@@ -216,6 +251,26 @@ impl Scenario {
     /// Whether people must approve something in it.
     pub(crate) fn is_guarded(&self) -> bool {
         self.commits.iter().flatten().any(|commit| commit.values().any(|content| content.guarded))
+    }
+}
+
+impl Kind {
+    /// The kind of a world.
+    fn of(number: u64) -> Kind {
+        match number / WORLDS {
+            0 => Kind::Usual,
+            1 => Kind::Wide,
+            _ => Kind::Phased,
+        }
+    }
+
+    /// The number from which on its worlds are.
+    fn first(self) -> u64 {
+        match self {
+            Kind::Usual => 0,
+            Kind::Wide => WORLDS,
+            Kind::Phased => 2 * WORLDS,
+        }
     }
 }
 
@@ -295,6 +350,9 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize, action: &str) ->
         broken: false,
         abort: None,
         retry: None,
+        advance: None,
+        rollback: None,
+        rollback_all: None,
         skips: BTreeMap::new(),
         spread,
         steps: steps(dice, tiers),
@@ -406,6 +464,8 @@ struct Draft {
     exodus: bool,
     actions: Vec<(Duration, Action)>,
     pushes: [usize; BRANCHES.len()],
+    /// How often people do what.
+    weights: &'static [(&'static str, u64)],
 }
 
 /// How often people do what, of a hundred times.
@@ -535,10 +595,10 @@ impl Draft {
     }
 
     fn word(&mut self) -> &'static str {
-        let all: u64 = WEIGHTS.iter().map(|(_, weight)| weight).sum();
+        let all: u64 = self.weights.iter().map(|(_, weight)| weight).sum();
         let mut drawn = self.dice.below(all);
-        for (word, weight) in WEIGHTS {
-            if drawn < weight {
+        for (word, weight) in self.weights {
+            if drawn < *weight {
                 return word;
             }
             drawn -= weight;
@@ -572,6 +632,10 @@ impl Draft {
                 Action::Retry { app }
             }
             "Skip" => Action::Skip { app: self.member() },
+            "Advance" => Action::Advance,
+            "Rollback" => Action::Rollback { all: self.dice.chance(40) },
+            "DropPhases" => Action::DropPhases,
+            "Rephase" => Action::Rephase { strategy: strategy::draw(&mut self.dice, self.tiers, None) },
             "Strategy" => Action::Strategy { steps: steps(&mut self.dice, self.tiers) },
             "DeletionOrder" => Action::DeletionOrder(deletion(&mut self.dice, self.tiers)),
             "Flap" => Action::Flap { app: self.member() },

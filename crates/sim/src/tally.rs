@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::action::ACTIONS;
+use crate::action::{ACTIONS, PHASE_ACTIONS};
 use crate::checker::{self, Change, Entry};
+use crate::receiver::Fate;
 use crate::wire::{Fault, Pattern};
 
 /// What may become of a run and of its steps.
@@ -25,6 +26,8 @@ const INTENTS: [(char, &str); 8] = [
 /// How Applications come to be done, by the letters the head has for it.
 const DONE: [(char, &str); 5] =
     [('d', "Synced"), ('u', "Unchanged"), ('o', "Override"), ('s', "Skipped"), ('t', "Tolerated")];
+/// What may be done about the failure of a phase.
+const FAILURES: [&str; 4] = ["stop", "rollback", "continue", "abort"];
 /// What a rollout may say that it waits for.
 const BLOCKERS: [&str; 31] = [
     "WaitingForStep",
@@ -75,8 +78,14 @@ pub fn demanded() -> Vec<String> {
     let patterns = Pattern::ALL
         .into_iter()
         .flat_map(|each| ["Sets", "Applications", APPROVALS, PHASES].map(|who| pattern(each, who)));
-    let actions = ACTIONS.iter().map(|action| format!("action: {action}"));
-    faults.chain(patterns).chain(actions).chain(happens()).collect()
+    let actions = ACTIONS.iter().chain(&PHASE_ACTIONS).map(|action| format!("action: {action}"));
+    let answers = Fate::ALL.into_iter().map(answered);
+    faults.chain(patterns).chain(actions).chain(answers).chain(happens()).collect()
+}
+
+/// The name that an answer to a hook or a check is counted by.
+pub(crate) fn answered(fate: Fate) -> String {
+    format!("answer: {}", fate.words())
 }
 
 /// What may happen to a run, and what it may wait for.
@@ -85,7 +94,13 @@ fn happens() -> impl Iterator<Item = String> {
     let intents = INTENTS.iter().map(|(_, intent)| format!("transition: intent {intent}"));
     let done = DONE.iter().map(|(_, done)| format!("transition: done {done}"));
     let blockers = BLOCKERS.iter().map(|blocker| format!("blocker: {blocker}"));
-    courses.chain(intents).chain(done).chain(blockers)
+    let failures = FAILURES.iter().map(|action| failure(action));
+    courses.chain(intents).chain(done).chain(blockers).chain(failures)
+}
+
+/// The name that what was done about a failed phase is counted by.
+fn failure(action: &str) -> String {
+    format!("failed phase: {action}")
 }
 
 /// Everything that is counted, whether or not it happened: with it a report tells also what did not.
@@ -101,6 +116,7 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
     add("writes".to_owned(), entries.len());
     let head_name = format!("{set}.baton-rollout");
     let mut head = Head::default();
+    let mut failures = BTreeMap::new();
     for entry in
         entries.iter().filter(|entry| &*entry.cluster == "control" && entry.change != Change::Deleted)
     {
@@ -109,6 +125,12 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
                 let blockers = entry.object.pointer("/status/rollout/blockers").and_then(Value::as_array);
                 for blocker in blockers.into_iter().flatten() {
                     add(format!("blocker: {}", blocker["reason"].as_str().unwrap_or_default()), 1);
+                }
+                for (place, action) in answers(&entry.object) {
+                    if !action.is_empty() && failures.get(&place) != Some(&action) {
+                        add(failure(action), 1);
+                    }
+                    failures.insert(place, action);
                 }
             }
             "configmaps" if *entry.name == *head_name => {
@@ -120,6 +142,19 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
         }
     }
     counts
+}
+
+/// By rollout and place of the phase: what was done about its failure; nothing where it has not failed.
+fn answers(set: &Value) -> Vec<((&str, usize), &str)> {
+    let generators = set.pointer("/status/phases").and_then(Value::as_array).into_iter().flatten();
+    let phases = generators.flat_map(|generator| {
+        let rollout = generator["rolloutID"].as_str().unwrap_or_default();
+        let phases = generator["phases"].as_array().into_iter().flatten().enumerate();
+        phases.map(move |(place, phase)| {
+            ((rollout, place), phase["failure"]["action"].as_str().unwrap_or_default())
+        })
+    });
+    phases.collect()
 }
 
 /// A head as it was stored.

@@ -100,7 +100,32 @@ fn set(set: &Value) -> String {
         deletion => format!(" {} {deletion}", text(set, "/spec/strategy/deletionOrder")),
     };
     let (run, state, step) = (&rollout["run"], &rollout["state"], &rollout["step"]);
-    format!("run {run} {state} step {step} {blockers:?} {errors:?}{deletion}")
+    format!("run {run} {state} step {step} {blockers:?} {errors:?}{deletion}{}", phases(set))
+}
+
+/// What is told of phases: each with its state, what was done about its failure, and its Applications.
+fn phases(set: &Value) -> String {
+    let generators = set.pointer("/status/phases").and_then(Value::as_array).into_iter().flatten();
+    let phase = |phase: &Value| {
+        let entries = phase["applications"].as_array().into_iter().flatten();
+        let entries: Vec<String> =
+            entries.map(|entry| format!("{}:{}", text(entry, "/name"), text(entry, "/state"))).collect();
+        let failure = match text(phase, "/failure/reason") {
+            "" => String::new(),
+            reason => format!(" {reason} -> {}", text(phase, "/failure/action")),
+        };
+        format!("{} {}{failure} ({})", text(phase, "/name"), text(phase, "/state"), entries.join(" "))
+    };
+    let generator = |generator: &Value| {
+        let phases: Vec<String> = generator["phases"].as_array().into_iter().flatten().map(phase).collect();
+        format!(
+            " PHASES {:.12} {}: {}",
+            text(generator, "/rolloutID"),
+            generator["currentPhase"],
+            phases.join(", ")
+        )
+    };
+    generators.map(generator).collect()
 }
 
 fn head(head: &Value) -> String {

@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use crate::fleet::{NAMESPACE, TARGET_NAMESPACE, files, server};
 use crate::foreign::{self, Memory, Temper};
 use crate::journal::Journal;
-use crate::receiver::{Calls, Manner, Receiver};
+use crate::receiver::{Log, Manner, Receiver};
 use crate::repository::{Files, Repositories};
-use crate::scenario::{Process, Scenario};
+use crate::scenario::{Kind, Process, Scenario};
 use crate::sequencer::Sequencer;
 use crate::wire::{Air, Blow, Doom, Fault, Life, Wire};
 
@@ -41,7 +41,7 @@ const INCLUSIONS: &str = r#"
 - apiGroups: [apps]
   kinds: [Deployment, ReplicaSet]
 "#;
-/// Fewer still, in wide worlds.
+/// Fewer still, in wide and phased worlds.
 const FEW_INCLUSIONS: &str = r#"
 - apiGroups: [""]
   kinds: [ConfigMap, Namespace]
@@ -60,7 +60,7 @@ pub(crate) struct World {
     /// Whether hooks that are to fail do so.
     turned: Arc<AtomicBool>,
     /// Who called hooks and checks.
-    pub(crate) calls: Calls,
+    pub(crate) log: Arc<Log>,
     /// Controllers that ended by themselves, which none may.
     pub(crate) ended: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
@@ -71,7 +71,7 @@ pub(crate) struct World {
 struct Parts {
     seed: u64,
     /// How hooks are answered, and whether those that are to fail do so.
-    receiver: (Manner, Arc<AtomicBool>, Calls),
+    receiver: (Manner, Arc<AtomicBool>, Arc<Log>),
     control: Cluster,
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
@@ -118,7 +118,7 @@ impl World {
         let control = control(scenario).await;
         let mut members = BTreeMap::new();
         for (number, name) in scenario.members.iter().enumerate() {
-            members.insert(name.clone(), member(scenario.seed + 1 + number as u64).await);
+            members.insert(name.clone(), member(scenario.seed.wrapping_add(1 + number as u64)).await);
         }
         let clusters = members.iter().map(|(name, cluster)| (Arc::from(name.as_str()), cluster.clone()));
         let journal = Journal::of(clusters.chain([(CONTROL.into(), control.clone())]).collect());
@@ -127,10 +127,10 @@ impl World {
             Air::new(scenario.seed, repositories.directory(), sequencer.clone(), scenario.weather.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(sequencer.run());
-        let (ended, turned, calls) = (Arc::default(), Arc::new(AtomicBool::new(false)), Calls::default());
+        let (ended, turned, log) = (Arc::default(), Arc::new(AtomicBool::new(false)), Arc::<Log>::default());
         let parts = Parts {
             seed: scenario.seed,
-            receiver: (scenario.receiver.clone(), turned.clone(), calls.clone()),
+            receiver: (scenario.receiver.clone(), turned.clone(), log.clone()),
             foreign: scenario.foreign.clone(),
             memory: Arc::new(memory),
             skew: scenario.skew.clone(),
@@ -149,7 +149,7 @@ impl World {
         if let Some((begin, length)) = scenario.second {
             tasks.spawn(beside(begin, length, parts.clone()));
         }
-        World { control, members, repositories, journal, air, behind, turned, calls, ended, _tasks: tasks }
+        World { control, members, repositories, journal, air, behind, turned, log, ended, _tasks: tasks }
     }
 
     /// Lets hooks fail that are to.
@@ -295,7 +295,7 @@ async fn run_sets(parts: Parts, life: Arc<Life>) -> String {
         parts.seed,
         parts.receiver.clone(),
         (settings.clock.clone(), parts.control.clone()),
-        parts.air.clone(),
+        (parts.air.clone(), life.clone()),
     ));
     match Controller::calling(client, settings, generators, caller) {
         Ok(controller) => format!("{:?}", controller.run(std::future::pending()).await),
@@ -355,7 +355,12 @@ struct Remembered(Parts);
 
 impl foreign::Git for Remembered {
     fn resolve(&self, url: &str, target: &str) -> Result<String, String> {
-        Repositories::tip(&self.0.repository(Process::Applications, url), target)
+        let repository = self.0.repository(Process::Applications, url);
+        // What was put back follows a commit, and no branch.
+        if repository.exists() && self.0.memory.contains_key(target) {
+            return Ok(target.to_owned());
+        }
+        Repositories::tip(&repository, target)
             .map_err(|_| format!("unable to resolve '{target}' to a commit SHA"))
     }
 
@@ -416,7 +421,7 @@ async fn control(scenario: &Scenario) -> Cluster {
         },
         "data": {
             "timeout.reconciliation": "60s", "timeout.reconciliation.jitter": "10s",
-            "resource.inclusions": if scenario.wide { FEW_INCLUSIONS } else { INCLUSIONS },
+            "resource.inclusions": if scenario.kind == Kind::Usual { INCLUSIONS } else { FEW_INCLUSIONS },
         },
     }));
     found.extend(scenario.members.iter().map(|name| cluster_secret(name)));

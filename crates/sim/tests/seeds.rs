@@ -4,7 +4,10 @@
 //! timeline, by `BATON_SIM_SEED=<seed> cargo test -p baton-sim --test seeds -- replay --nocapture`.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::io::{IsTerminal, Write as _, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use baton_sim::run::{self, Report};
 use baton_sim::tally;
@@ -18,12 +21,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// of them.
 const SEEDS: u64 = 2000;
 
-/// Worlds with numbers above are wide: they have phases, and a git that is behind.
+/// Worlds with numbers above are wide: they may have phases, and a git that is behind.
 const WIDE: u64 = 1_000_000;
+/// Worlds with numbers above are phased: all have phases, which fail.
+const PHASED: u64 = 2_000_000;
 
-/// The world of a number: every other one is wide.
+/// The world of a number: half of them are usual, one in twenty is phased, the rest are wide.
 fn world(number: u64) -> u64 {
     match number {
+        0..=WIDE if number.is_multiple_of(20) => PHASED + number / 20,
         0..=WIDE if number.is_multiple_of(2) => WIDE + number / 2,
         0..=WIDE => number.div_ceil(2),
         _ => number,
@@ -41,9 +47,14 @@ fn no_seed_breaks_an_invariant() {
     let begun = Instant::now();
     let counts: BTreeMap<String, u64> = tally::known().into_iter().map(|what| (what, 0)).collect();
     let (failed, counts) = (Mutex::new(Vec::new()), Mutex::new(counts));
+    let (progress, stopped) = (Mutex::new(Progress::new(seeds)), stop_when_asked());
     run::each(seeds, |number| {
+        if stopped.load(Ordering::Relaxed) {
+            return;
+        }
         let seed = world(first + number);
         let report = run::seed(seed, false);
+        progress.lock().one_more(report.violations.is_empty());
         let mut counts = counts.lock();
         for (what, count) in &report.counts {
             *counts.entry(what.clone()).or_default() += count;
@@ -54,15 +65,77 @@ fn no_seed_breaks_an_invariant() {
             failed.lock().push(seed);
         }
     });
-    println!("{seeds} seeds from {first} on in {:.1} s", begun.elapsed().as_secs_f64());
+    let done = progress.into_inner().end();
+    println!("{done} seeds from {first} on in {:.1} s", begun.elapsed().as_secs_f64());
     let counts = counts.into_inner();
     for (what, count) in &counts {
         println!("{count:>9} {what}");
     }
     let failed = failed.into_inner();
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
+    assert!(done == seeds, "stopped after {done} of {seeds} seeds");
     let untried: Vec<String> = tally::demanded().into_iter().filter(|what| counts[what] == 0).collect();
     assert!(seeds < SEEDS || untried.is_empty(), "never tried: {untried:?}");
+}
+
+/// Set when somebody asks for the end: what is under way is finished, and all that was seen is told.
+fn stop_when_asked() -> Arc<AtomicBool> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let flag = stopped.clone();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        if runtime.is_ok_and(|runtime| runtime.block_on(tokio::signal::ctrl_c()).is_ok()) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    stopped
+}
+
+/// How far it is, for people who wait: on a terminal all the time, elsewhere now and then.
+struct Progress {
+    all: u64,
+    done: u64,
+    failed: u64,
+    begun: Instant,
+    told: Instant,
+}
+
+impl Progress {
+    /// Elsewhere, so many at a time are told of.
+    const MANY: u64 = 1000;
+
+    fn new(all: u64) -> Progress {
+        Progress { all, done: 0, failed: 0, begun: Instant::now(), told: Instant::now() }
+    }
+
+    fn one_more(&mut self, is_well: bool) {
+        self.done += 1;
+        self.failed += u64::from(!is_well);
+        let live = stderr().is_terminal();
+        let due = match live {
+            true => self.told.elapsed() >= Duration::from_millis(500),
+            false => self.done.is_multiple_of(Progress::MANY),
+        };
+        if !due {
+            return;
+        }
+        self.told = Instant::now();
+        let left = self.begun.elapsed().as_secs() * (self.all - self.done) / self.done;
+        let (done, all, failed) = (self.done, self.all, self.failed);
+        let text =
+            format!("{done} of {all} worlds, {failed} failed, {}:{:02} min left", left / 60, left % 60);
+        let (before, after) = if live { ("\r", "\x1b[K") } else { ("", "\n") };
+        // Nobody waits for what cannot be told.
+        let _ = write!(stderr(), "{before}{text}{after}");
+    }
+
+    /// How many were done.
+    fn end(self) -> u64 {
+        if stderr().is_terminal() {
+            let _ = writeln!(stderr());
+        }
+        self.done
+    }
 }
 
 fn tell(report: &Report) {
@@ -85,7 +158,7 @@ fn replay() {
 
 #[test]
 fn a_seed_repeats_its_world() {
-    for seed in [3, 11] {
+    for seed in [3, 11, PHASED + 3, PHASED + 16] {
         assert_eq!(run::seed(seed, false).fingerprint, run::seed(seed, false).fingerprint, "seed {seed}");
     }
 }

@@ -43,6 +43,9 @@ pub(super) struct LimitArguments {
     /// More hooks than this in one phase are a warning [default: 10].
     #[arg(long, value_name = "N")]
     hooks_warn_above: Option<usize>,
+    /// Most Applications of one phase [default: 1000].
+    #[arg(long, value_name = "N")]
+    phases_max_applications: Option<usize>,
     /// Bytes of memory of a command, with all its processes [default: 2147483648].
     #[arg(long, value_name = "BYTES")]
     hooks_command_memory: Option<u64>,
@@ -106,6 +109,12 @@ impl LimitArguments {
             environment: within("hooks-max-env", self.hooks_max_env, 0, most.environment)?,
             response: within("hooks-response-limit", self.hooks_response_limit, 0, most.response)?,
             hooks_of_a_phase: within("hooks-warn-above", self.hooks_warn_above, 0, most.hooks_of_a_phase)?,
+            applications_of_a_phase: within(
+                "phases-max-applications",
+                self.phases_max_applications,
+                1,
+                most.applications_of_a_phase,
+            )?,
             command,
         })
     }
@@ -148,7 +157,7 @@ mod tests {
     }
 
     /// Each flag, with a value below what is built in, that, and the next above.
-    const FLAGS: [(&str, &str, &str, &str); 15] = [
+    const FLAGS: [(&str, &str, &str, &str); 16] = [
         ("--hooks-max-concurrent", "2", "5", "6"),
         ("--hooks-max-checks", "3", "10", "11"),
         ("--hooks-timeout", "1m", "5m", "5m1s"),
@@ -159,6 +168,7 @@ mod tests {
         ("--hooks-max-env", "5", "100", "101"),
         ("--hooks-response-limit", "1024", "1048576", "1048577"),
         ("--hooks-warn-above", "6", "10", "11"),
+        ("--phases-max-applications", "70", "1000", "1001"),
         ("--hooks-command-memory", "8388608", "2147483648", "2147483649"),
         ("--hooks-command-cpu", "7s", "30m", "30m1s"),
         ("--hooks-command-disk", "4096", "268435456", "268435457"),
@@ -196,6 +206,7 @@ mod tests {
             environment: 5,
             response: 1024,
             hooks_of_a_phase: 6,
+            applications_of_a_phase: 70,
             command: CommandLimits {
                 memory: 8 << 20,
                 cpu_seconds: 7,

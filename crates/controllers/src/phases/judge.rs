@@ -213,6 +213,7 @@ impl Court<'_> {
                 progress: app.progress.clone(),
                 pin: app.pin.clone(),
                 touched: app.touched,
+                skipped: app.skipped,
                 good: memory.good.last(&target.name, of_run),
             };
             Some((target.name.clone(), seen))

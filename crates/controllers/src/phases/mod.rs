@@ -44,7 +44,7 @@ pub(crate) use calls::Hangup;
 pub use hook_caller::HookCaller;
 pub(crate) use plans::phased;
 pub(crate) use recall::GoodState;
-pub(crate) use told::{PhaseError, Round, Ruling, SeenApp};
+pub(crate) use told::{PhaseError, Round, Ruling, SeenApp, newest_run};
 
 use crate::cache::ObjectKey;
 use crate::events::Recorder;

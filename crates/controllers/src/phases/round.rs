@@ -20,7 +20,7 @@ use super::memory::{Memory, version, version_of};
 use super::names::Owner;
 use super::plans::{LanguagePolicy, phased};
 use super::sides::{Kept, Sides, Text};
-use super::told::{PhaseError, Round, Ruled, Ruling};
+use super::told::{PhaseError, Round, Ruled, Ruling, newest_run};
 use super::{MANAGER, Phases, params};
 use crate::cache::ObjectKey;
 use crate::objects::{ApiError, Objects, Seen};
@@ -87,7 +87,9 @@ impl Phases {
         };
         let set = newer.as_ref().unwrap_or(round.set);
         // What the round was told of Applications belongs to another specification, or the set cannot be read.
-        if set.metadata.generation != round.set.metadata.generation || version(set) < memory.sure {
+        // So does what it was told of a run, where another leader has begun the phases of a later one since.
+        let ahead = newest_run(set) > newest_run(round.set).max(round.run);
+        if ahead || set.metadata.generation != round.set.metadata.generation || version(set) < memory.sure {
             let held = Ruling::held(round, version(set), CHANGED);
             return Ok(Ruling { again: true, set: told, ..held });
         }
@@ -124,12 +126,11 @@ impl Phases {
         let leaves = set.metadata.deletion_timestamp.is_some();
         let hold = if leaves { Hold::Deleting } else { round.hold };
         let (in_flight, ended) = self.calls.of(key);
-        let judged = {
-            let mut plans = self.plans.lock();
-            let court =
-                Court { set, owner, round, hold, policy: &policy, in_flight: &in_flight, ended: &ended };
-            court.judge(memory, plans.entry(key.clone()).or_default())
-        };
+        let court = Court { set, owner, round, hold, policy: &policy, in_flight: &in_flight, ended: &ended };
+        // Taken out meanwhile: judging thousands of Applications takes long, and rounds over other sets must not wait for it.
+        let mut plans = self.plans.lock().remove(key).unwrap_or_default();
+        let judged = court.judge(memory, &mut plans);
+        self.plans.lock().insert(key.clone(), plans);
         let mut ruling = rule(&judged, version(set));
         self.find_back(&ground, memory, owner, &mut ruling).await?;
         let known = |generator: usize| judged.iter().any(|judged| judged.generator == generator);

@@ -54,6 +54,10 @@ pub(super) async fn read(
                 "there is no Secret {name:?} in namespace {namespace:?}; create it"
             )));
         };
+        let (of, at) = (secret.metadata.name.as_deref(), secret.metadata.namespace.as_deref());
+        if (of, at) != (Some(name), Some(namespace)) {
+            return Err(refused(format!("the API gave another Secret than {name:?} of {namespace:?}")));
+        }
         secrets.insert(reference.name.clone(), values(secret, name, reference)?);
     }
     Ok(secrets)

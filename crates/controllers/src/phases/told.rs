@@ -49,6 +49,8 @@ pub(crate) struct SeenApp {
     pub(crate) pin: Arc<str>,
     /// Whether this run has written it.
     pub(crate) touched: bool,
+    /// Whether it counts as done because a person said so.
+    pub(crate) skipped: bool,
 }
 
 /// What follows.
@@ -134,4 +136,11 @@ impl Ruling {
             _ => drop(self.gates.insert(name, ruled)),
         }
     }
+}
+
+/// The newest run that phases are on record for.
+pub(crate) fn newest_run(set: &ApplicationSet) -> u64 {
+    let runs =
+        set.status.phases.iter().filter_map(|phases| baton_phases::identity::run_of(&phases.rollout_id));
+    runs.max().unwrap_or_default()
 }

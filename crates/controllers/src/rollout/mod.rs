@@ -14,6 +14,7 @@ mod metrics;
 mod phasing;
 mod reconcile;
 mod resolve;
+mod showing;
 mod sight;
 mod view;
 mod windows;

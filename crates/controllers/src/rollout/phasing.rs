@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton as names;
-use baton_phases::identity;
 use baton_phases::lint::{Contradiction, contradictions};
 use baton_phases::{Gate as Ruled, Hold, Notice, Progress as Far, Requests, assign};
 use baton_rollout::blocker::Reason;
@@ -20,7 +19,7 @@ use super::board::{Offer, Phased};
 use super::desk::Desk;
 use super::reconcile::{PassError, Reconciler};
 use crate::cache::ObjectKey;
-use crate::phases::{GoodState, Round, Ruling, SeenApp};
+use crate::phases::{GoodState, Round, Ruling, SeenApp, newest_run};
 
 /// What phases ruled last.
 #[derive(Default)]
@@ -223,19 +222,13 @@ impl Reconciler {
         let plans = self.phases.plans(key, set);
         let each = plans.iter().flat_map(|(generator, plan)| {
             let targets = phased.targets.get(generator).map(Vec::as_slice).unwrap_or_default();
-            let roster = assign(plan, targets, |_| false).ok();
+            let roster = assign(plan, targets).ok();
             roster
                 .map(|roster| contradictions(plan, &roster, &offer.wanted.steps, labels))
                 .unwrap_or_default()
         });
         each.collect()
     }
-}
-
-/// The newest run that phases are on record for.
-pub(super) fn newest_run(set: &ApplicationSet) -> u64 {
-    let runs = set.status.phases.iter().filter_map(|phases| identity::run_of(&phases.rollout_id));
-    runs.max().unwrap_or_default()
 }
 
 /// How far an Application is, as phases see it.
@@ -249,13 +242,15 @@ fn seen_of(name: &str, progress: Progress, phasing: &Phasing) -> SeenApp {
         (_, _, Some((Reason::ApprovalRequired, what)), _) => Far::AwaitingApproval(what.clone()),
         // What is being deleted is no longer changed; what comes in its place has not started.
         (_, _, Some((Reason::Leaving, _)), _) => Far::NotStarted,
+        // That it was done, or counted as such, was said of what it does not go back to.
+        (.., Status::Healthy) if progress.outdated && phasing.backs.contains_key(name) => Far::UnderWay,
         (.., Status::Healthy) => Far::Done,
         (.., Status::Pending | Status::Progressing) => Far::UnderWay,
         (.., Status::Waiting) => Far::NotStarted,
     };
     let own = || progress.pin.map(|pin| pin.to_string()).unwrap_or_default().into();
     let pin = phasing.backs.get(name).map(|(pin, _)| pin.clone()).unwrap_or_else(own);
-    SeenApp { progress: far, pin, touched: progress.touched }
+    SeenApp { progress: far, pin, touched: progress.touched, skipped: progress.skipped }
 }
 
 /// What people ask of phases. A request to try again is heard when the run has heard it.
@@ -306,6 +301,31 @@ mod tests {
         assert_eq!(pinned_two["sources"][1]["targetRevision"], "2");
         assert_eq!(pinned(&two, &["1".into()]), None, "a revision is missing");
         assert_eq!(pinned("{}", &["1".into()]), None);
+    }
+
+    #[test]
+    fn who_counts_as_done_is_not_back_before_what_it_goes_back_to_is_on_record() {
+        let progress = |outdated: bool| Progress {
+            step: None,
+            status: Status::Healthy,
+            message: String::new(),
+            revisions: Vec::new(),
+            version: 1,
+            since: Timestamp::UNIX_EPOCH,
+            blocker: None,
+            pin: None,
+            failure: None,
+            regressed: None,
+            touched: true,
+            skipped: outdated,
+            outdated,
+        };
+        let mut phasing = Phasing::default();
+        assert_eq!(seen_of("web", progress(true), &phasing).progress, Far::Done);
+        phasing.go_back([("web".into(), ("old".into(), Arc::new(json!({}))))].into());
+        let seen = seen_of("web", progress(true), &phasing);
+        assert_eq!((seen.progress, &*seen.pin), (Far::UnderWay, "old"));
+        assert_eq!(seen_of("web", progress(false), &phasing).progress, Far::Done);
     }
 
     #[test]

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::application::ApplicationSpec;
-use baton_api::application_set::ApplicationSetCondition;
-use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
 use baton_api::names::application_set::REFRESH;
 use baton_api::{ApplicationSet, names};
 use baton_rollout::control;
@@ -28,22 +26,20 @@ use super::head::{Heads, StoreError};
 use super::inbox::Inbox;
 use super::label::selector;
 use super::metrics::RolloutMetrics;
-use super::phasing::{newest_run, requests};
+use super::phasing::requests;
 use super::resolve::Resolver;
 use super::sight::Sight;
 use super::view;
 use super::write::{self, Ground};
-use crate::application_set::{Automation, is_guarded, rolls};
+use crate::application_set::{Automation, is_guarded};
 use crate::cache::{Held, Kept, Known, ObjectKey, Observed, Whole};
 use crate::objects::{ApiError, Objects, Seen};
-use crate::phases::{PhaseError, Phases};
+use crate::phases::{PhaseError, Phases, newest_run};
 use crate::queue::Queue;
 use crate::settings::Settings;
 
 /// How often the machine is asked in one pass; what is left waits for the next.
 const MOST_TURNS: usize = 500;
-/// How often a view is written anew because the set changed meanwhile.
-const VIEW_ATTEMPTS: usize = 3;
 /// As many passes in a row must fail before people are told.
 const TOLD_AFTER: u32 = 3;
 /// Least number of Applications that are written at once.
@@ -79,14 +75,14 @@ pub(crate) struct Reconciler {
     pub(crate) queue: Queue<ObjectKey>,
     client: Client,
     pub(super) settings: Arc<Settings>,
-    known: Arc<Known>,
+    pub(super) known: Arc<Known>,
     heads: Heads,
     resolver: Resolver,
     pub(crate) phases: Phases,
-    metrics: RolloutMetrics,
+    pub(super) metrics: RolloutMetrics,
     /// The generation side's queue.
     pub(super) generation: Queue<ObjectKey>,
-    desks: Mutex<BTreeMap<ObjectKey, Desk>>,
+    pub(super) desks: Mutex<BTreeMap<ObjectKey, Desk>>,
     /// Sets whose revisions somebody wants to be looked up at once.
     doubted: Mutex<BTreeSet<ObjectKey>>,
     /// How often in a row the pass over a set has failed, and since when.
@@ -326,6 +322,7 @@ impl Reconciler {
                 }
             }
         }
+        let posted = offer;
         let offer = &desk.wish(offer, control, now);
         let windows = self.known.windows.lock().clone();
         desk.watch_windows(windows, now);
@@ -349,7 +346,8 @@ impl Reconciler {
         }
         let decision = desk.machine.decide(now);
         for source in decision.resolve {
-            let asked = asked(offer, &source);
+            // Where all are put back, nobody follows what is wanted of them; that may change all the same.
+            let asked = asked(offer, &source).or_else(|| asked(posted, &source));
             self.resolver.ask(key, source, asked);
         }
         if decision.list {
@@ -617,98 +615,6 @@ impl Reconciler {
         self.heads.clear(key, guards).await.map_err(PassError::Head)
     }
 
-    /// Writes what people may see, if it is time. Tells when it will be. That it cannot be written holds nothing up.
-    async fn shown(&self, key: &ObjectKey, desk: &mut Desk, offer: &Offer) -> Option<Duration> {
-        self.show(key, desk, offer).await.unwrap_or_else(|error| {
-            tracing::warn!(application_set = %key, %error, "the status does not show the rollout as it is");
-            Some(desk.view.refused())
-        })
-    }
-
-    async fn show(
-        &self,
-        key: &ObjectKey,
-        desk: &mut Desk,
-        offer: &Offer,
-    ) -> Result<Option<Duration>, ApiError> {
-        if let Some(rest) = desk.view.rests() {
-            return Ok(Some(rest));
-        }
-        for _ in 0..VIEW_ATTEMPTS {
-            let Some(set) = self.set(key) else { return Ok(None) };
-            if set.metadata.uid.as_deref() != Some(&*offer.wanted.set) {
-                return Ok(None);
-            }
-            let now = self.settings.clock.now_in_seconds();
-            let shown = view::shown(&desk.machine, &set, offer.generation, &desk.phasing.notices, now);
-            let plan = desk.view.plan(&shown, &set, now);
-            let Some(patch) = plan.patch else { return Ok(plan.wait) };
-            if !self.write_view(key, &set, patch).await? {
-                desk.view.unwritten();
-                continue;
-            }
-            self.metrics.views.inc();
-            if let Some(set) = self.set(key) {
-                desk.view.written(&shown, &set);
-            }
-            return Ok(plan.wait);
-        }
-        Ok(Some(Duration::from_secs(1)))
-    }
-
-    /// Tells in the status what keeps the rollout from going on.
-    async fn show_trouble(&self, key: &ObjectKey, error: &str, since: Timestamp) {
-        let Some(set) = self.set(key).filter(|set| rolls(set, &self.settings)) else { return };
-        let sent = self.desks.lock().get(key).and_then(|desk| desk.view.sent().cloned());
-        let now = self.settings.clock.now_in_seconds();
-        let Some(patch) = view::troubled(&set, sent.as_ref(), error, since, now) else { return };
-        if let Err(error) = self.write_view(key, &set, patch).await {
-            tracing::warn!(application_set = %key, %error, "the status does not show what is wrong");
-        }
-    }
-
-    /// Patches the status of a set. False if the set has changed meanwhile, which is then known.
-    async fn write_view(&self, key: &ObjectKey, set: &Whole, patch: Value) -> Result<bool, ApiError> {
-        let seen = Seen {
-            uid: set.metadata.uid.as_deref().unwrap_or_default(),
-            version: set.metadata.resource_version.as_deref(),
-        };
-        match self.sets(key).patch_status(&key.name, patch, seen).await {
-            Ok(answer) => {
-                self.known.sets.lock().fold_raw(key, &answer);
-                let verdict = progressing(&set.status.conditions);
-                if self.set(key).is_some_and(|set| progressing(&set.status.conditions) != verdict) {
-                    // The health of the set follows from it, and is not ours to write.
-                    self.generation.add(key.clone());
-                }
-                Ok(true)
-            }
-            Err(error) if error.is_not_found() => Ok(true),
-            Err(error) if error.is_conflict() => {
-                if let Some(raw) = self.sets(key).get(&key.name).await? {
-                    self.learn_set(key, &raw);
-                }
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Takes what is left of a rollout out of the status of a set that has none.
-    async fn clear_view(&self, key: &ObjectKey) -> Result<(), PassError> {
-        for _ in 0..VIEW_ATTEMPTS {
-            let Some(set) = self.set(key) else { return Ok(()) };
-            let goes = set.metadata.deletion_timestamp.is_some();
-            if goes || rolls(&set, &self.settings) || !view::has_remains(&set) {
-                return Ok(());
-            }
-            if self.write_view(key, &set, view::cleared(&set)).await.map_err(PassError::View)? {
-                return Ok(());
-            }
-        }
-        Err(PassError::Restless)
-    }
-
     pub(super) fn set(&self, key: &ObjectKey) -> Option<Whole> {
         match self.known.sets.lock().get(key)? {
             Held::Whole(set) => Some(set),
@@ -765,10 +671,4 @@ fn patch(key: &ObjectKey, desk: &Desk, offer: &Offer, write: &Write) -> Result<V
 /// Whether an Application syncs by itself.
 fn still_syncs(application: &Value) -> bool {
     ApplicationSpec::deserialize(&application["spec"]).is_ok_and(|spec| spec.auto_syncs())
-}
-
-/// What the conditions say about the rollout.
-fn progressing(conditions: &[ApplicationSetCondition]) -> Option<(&str, &str)> {
-    let condition = conditions.iter().find(|condition| condition.kind == ROLLOUT_PROGRESSING)?;
-    Some((condition.status.as_str(), condition.message.as_str()))
 }

@@ -8,7 +8,7 @@ use baton_hooks::Role;
 use serde_json::{Value, json};
 
 use crate::matrix::HOOK;
-use crate::order::{MEMBERS, names, step};
+use crate::order::{MEMBERS, judged, names, step};
 use crate::scene::{NAMESPACE, Scene, Version, fleet, text};
 
 const ENVIRONMENTS: [&str; 3] = ["dev", "test", "prod"];
@@ -41,9 +41,11 @@ fn check(env: &str) -> Value {
     }])
 }
 
-/// Phases need Baton's definitions: where others are installed, that is said and nothing is begun.
-async fn has_no_phases(scene: &Scene) -> bool {
-    !scene.api.keeps_summary()
+/// A scene with phases. They need Baton's definitions: where others are installed there is none, which
+/// `what_cannot_be_kept_is_not_begun` is about.
+async fn scene() -> Option<Scene> {
+    let scene = Scene::new().await;
+    scene.api.keeps_summary().then_some(scene)
 }
 
 fn condition(scene: &Scene, kind: &str) -> Option<Value> {
@@ -81,32 +83,6 @@ fn of(envs: &[&str]) -> BTreeSet<String> {
     all.map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Reads off the history that every operation began only when all earlier phases were Synced and Healthy at the same
-/// revision. Tells the names in the order in which they began.
-fn judged(scene: &Scene, revision: u64) -> Vec<String> {
-    let mut known: BTreeMap<String, Value> = BTreeMap::new();
-    let mut began = Vec::new();
-    for version in scene.versions_since(0) {
-        let Some(now) = version.object else {
-            known.remove(&version.name);
-            continue;
-        };
-        let was_idle = known.get(&version.name).is_none_or(|before| before["operation"].is_null());
-        if was_idle && !now["operation"].is_null() && version.revision > revision {
-            let wanted = text(&now, "/operation/sync/revision");
-            for (name, other) in known.iter().filter(|(name, _)| step(name) < step(&version.name)) {
-                let at = format!("{} began at {wanted} while {name} is {:#}", version.name, other["status"]);
-                assert_eq!(other["status"]["sync"]["revision"], *wanted, "{at}");
-                assert_eq!(other["status"]["sync"]["status"], "Synced", "{at}");
-                assert_eq!(other["status"]["health"]["status"], "Healthy", "{at}");
-            }
-            began.push(version.name.clone());
-        }
-        known.insert(version.name, now);
-    }
-    began
-}
-
 fn whole_order() -> Vec<String> {
     ENVIRONMENTS
         .iter()
@@ -116,10 +92,7 @@ fn whole_order() -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn commits_go_through_the_phases_with_their_hooks() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, _| {})).await;
     deployed(&scene, &commit).await;
@@ -141,10 +114,7 @@ async fn commits_go_through_the_phases_with_their_hooks() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_held_is_not_created() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     scene.receiver.silence("after-dev", true);
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, _| {})).await;
@@ -161,10 +131,7 @@ async fn whoever_is_held_is_not_created() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_check_puts_its_phase_back_and_the_next_commit_goes_on() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let set = phased(|env, phase| {
         phase["checks"] = check(env);
         phase["onFailure"] = json!({"action": "rollback"});
@@ -196,11 +163,27 @@ async fn a_failed_check_puts_its_phase_back_and_the_next_commit_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rollout_that_is_put_back_as_a_whole_stays_so_until_the_next_commit() {
+    let Some(scene) = scene().await else { return };
+    let good = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &good).await;
+    let bad = scene.commit(&names(), "1");
+    deployed(&scene, &bad).await;
+    scene.annotate_set("fleet", "baton.dev/rollback-all", Some("back")).await;
+    scene.until("everything to be put back", |scene| at(scene, &good).len() == 6).await;
+    let revision = scene.revision();
+    tokio::time::sleep(Duration::from_secs(900)).await;
+    assert_eq!(at(&scene, &good).len(), 6, "nobody takes what they were put back to for a commit");
+    assert_eq!(judged(&scene, revision), [""; 0]);
+    let mended = scene.commit(&names(), "2");
+    deployed(&scene, &mended).await;
+    assert_eq!(at(&scene, &mended).len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_hook_stops_the_rollout_until_somebody_advances_it() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.receiver.fail("before-test", 1);
     scene.apply(phased(|_, _| {})).await;
@@ -213,10 +196,7 @@ async fn a_failed_hook_stops_the_rollout_until_somebody_advances_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_phase_waits_as_long_as_it_says_over_a_restart() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene
         .apply(phased(|env, phase| {
@@ -241,10 +221,7 @@ async fn a_phase_waits_as_long_as_it_says_over_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn crashes_at_any_time_keep_the_phases() {
-    let mut scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(mut scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|env, phase| phase["checks"] = check(env))).await;
     deployed(&scene, &commit).await;
@@ -262,10 +239,7 @@ async fn crashes_at_any_time_keep_the_phases() {
 
 #[tokio::test(start_paused = true)]
 async fn both_steps_and_phases_must_allow() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     let mut set = phased(|_, _| {});
     set["spec"]["strategy"] = fleet(&MEMBERS)["spec"]["strategy"].clone();
@@ -302,10 +276,7 @@ async fn where_steps_are_wider_phases_keep_the_order_and_where_phases_are_steps_
         set
     };
     for set in [wide_steps(), wide_phases()] {
-        let scene = Scene::new().await;
-        if has_no_phases(&scene).await {
-            return;
-        }
+        let Some(scene) = scene().await else { return };
         let commit = scene.commit(&names(), "0");
         scene.apply(set).await;
         deployed(&scene, &commit).await;
@@ -318,10 +289,7 @@ async fn where_steps_are_wider_phases_keep_the_order_and_where_phases_are_steps_
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_held_keeps_its_specification() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, _| {})).await;
     deployed(&scene, &commit).await;
@@ -345,10 +313,7 @@ async fn whoever_is_held_keeps_its_specification() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_of_a_phase_change_at_once_than_it_says() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, phase| phase["maxConcurrent"] = json!(1))).await;
     deployed(&scene, &commit).await;
@@ -381,10 +346,7 @@ async fn no_more_of_a_phase_change_at_once_than_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn a_phase_that_is_aborted_has_its_syncs_ended() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene
         .apply(phased(|_, phase| {
@@ -412,10 +374,7 @@ async fn a_phase_that_is_aborted_has_its_syncs_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_those_in_no_phase() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     let mut set = phased(|_, _| {});
     let others = (0..25).map(|at| json!({"name": format!("oo-{at:02}"), "env": "other"}));
@@ -435,10 +394,7 @@ async fn nobody_waits_for_those_in_no_phase() {
 
 #[tokio::test(start_paused = true)]
 async fn parameters_reach_hooks_with_their_types() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     let set = phased(|_, phase| phase["preHooks"][0]["scope"] = "target".into()).to_string();
     let mut set: Value =
@@ -464,10 +420,7 @@ async fn parameters_reach_hooks_with_their_types() {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_goes_has_its_calls_ended_before_its_applications_go() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     scene.receiver.silence("after-dev", true);
     let commit = scene.commit(&names(), "0");
     let mut set = phased(|_, _| {});
@@ -492,10 +445,7 @@ async fn a_set_that_goes_has_its_calls_ended_before_its_applications_go() {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_for_a_newer_version_says_so_once_and_is_left_alone() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, _| {})).await;
     deployed(&scene, &commit).await;
@@ -517,10 +467,7 @@ async fn a_set_for_a_newer_version_says_so_once_and_is_left_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn phases_that_make_no_sense_hold_everything_and_say_why() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     scene.commit(&names(), "0");
     let url = "http://hooks.example.com/call";
     scene.apply(phased(|_, phase| phase["preHooks"][0]["http"]["url"] = url.into())).await;
@@ -542,10 +489,7 @@ async fn phases_that_make_no_sense_hold_everything_and_say_why() {
 
 #[tokio::test(start_paused = true)]
 async fn without_phases_what_was_held_goes() {
-    let scene = Scene::new().await;
-    if has_no_phases(&scene).await {
-        return;
-    }
+    let Some(scene) = scene().await else { return };
     scene.receiver.fail("before-test", 1);
     let commit = scene.commit(&names(), "0");
     scene.apply(phased(|_, _| {})).await;
@@ -560,7 +504,7 @@ async fn without_phases_what_was_held_goes() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_kept_is_not_begun() {
     let scene = Scene::new().await;
-    if !has_no_phases(&scene).await {
+    if scene.api.keeps_summary() {
         return;
     }
     scene.commit(&names(), "0");

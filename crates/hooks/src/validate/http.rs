@@ -70,6 +70,10 @@ fn validate_url(item: &Item<'_>, call: &HttpCall, path: &str, policy: &Policy, f
     if templated && written.find("{{") < written.find("://") {
         return;
     }
+    // The reader of URLs takes what follows for the host, however many slashes stand before it.
+    if outline.split_once("://").is_some_and(|(_, rest)| rest.starts_with(['/', '\\', '?', '#'])) {
+        return findings.error(path, "the URL has no host");
+    }
     match Url::parse(&outline) {
         Ok(url) => validate_parsed(&url, templated, path, policy, findings),
         // What templates stand for may be what is missing.

@@ -26,6 +26,10 @@ const LONGEST_NAME: usize = 63;
 
 /// Most Secrets one hook may use.
 const MOST_SECRETS: usize = 20;
+/// Longest name of an object.
+const LONGEST_OBJECT_NAME: usize = 253;
+/// Characters of a wrong name that are shown.
+const MOST_SHOWN: usize = 60;
 
 /// What hooks and checks have in common.
 #[derive(Clone, Copy)]
@@ -190,6 +194,32 @@ fn validate_secret_refs(refs: &[HookSecretRef], path: &str, findings: &mut Findi
             findings.error(path, format!("{:?} is taken; names must differ", reference.name));
         }
     }
+    for (index, reference) in refs.iter().enumerate().filter(|(_, reference)| !reference.name.is_empty()) {
+        let (field, name) = match reference.secret_name.is_empty() {
+            true => ("name", &reference.name),
+            false => ("secretName", &reference.secret_name),
+        };
+        // What is no name would become another path of the API.
+        if !is_object_name(name) {
+            let message = format!(
+                "{:?} is no name of a Secret; use lower-case letters, digits, '-' and '.'",
+                name.chars().take(MOST_SHOWN).collect::<String>()
+            );
+            findings.error(format!("{path}[{index}].{field}"), message);
+        }
+    }
+}
+
+/// Whether Kubernetes takes it for the name of an object.
+fn is_object_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let label = |label: &str| {
+        let bytes = label.as_bytes();
+        bytes.iter().all(|byte| plain(*byte) || *byte == b'-')
+            && bytes.first().is_some_and(|first| plain(*first))
+            && bytes.last().is_some_and(|last| plain(*last))
+    };
+    name.len() <= LONGEST_OBJECT_NAME && name.split('.').all(label)
 }
 
 /// A duration that is longer than nothing.

@@ -132,6 +132,19 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
             "secretRefs[1].name: \"a\" is taken; names must differ",
         ),
         (
+            with(
+                http(json!({})),
+                json!({"secretRefs": [{"name": "a", "secretName": "../../other/secrets/loot"}]}),
+            ),
+            "secretRefs[0].secretName: \"../../other/secrets/loot\" is no name of a Secret; use lower-case letters, \
+             digits, '-' and '.'",
+        ),
+        (
+            with(http(json!({})), json!({"secretRefs": [{"name": "good?x=y"}]})),
+            "secretRefs[0].name: \"good?x=y\" is no name of a Secret; use lower-case letters, digits, '-' and '.'",
+        ),
+        (http(json!({"url": "https:///x"})), "http.url: the URL has no host"),
+        (
             with(http(json!({})), json!({"secretRefs": [{"name": ""}]})),
             "secretRefs[0].name: a name is needed",
         ),

@@ -1,5 +1,7 @@
 //! Putting Applications back to what was good.
 
+use baton_rules::{Rule, holds};
+
 use super::*;
 
 /// So many are named of those put back, and of those not.
@@ -67,6 +69,7 @@ impl Work<'_> {
                 let seen = self.at.seen.get(entry.name.as_str()).filter(|seen| *seen.pin == *entry.pin);
                 let (state, names) = match seen.map(|seen| &seen.progress) {
                     Some(Progress::Done) => (S::RolledBack, &mut failure.rolled_back),
+                    _ if !holds(Rule::BackIsProved) => (S::RolledBack, &mut failure.rolled_back),
                     // It is kept where it goes back to, and gives way to others.
                     Some(Progress::Failed { .. }) if entry.state == S::RollingBack => {
                         (S::RollbackFailed, &mut failure.not_rolled_back)

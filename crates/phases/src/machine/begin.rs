@@ -106,10 +106,12 @@ impl Work<'_> {
         }
     }
 
-    /// Goes back to a phase that had ended and that somebody joined since. Where the rollout has failed, it stays so.
+    /// Goes back to a phase that had ended and that somebody joined since. Where the rollout has failed, it stays so; and
+    /// what is put back begins a run, in which those of phases that are complete have not started.
     pub(super) fn rejoin(&mut self) {
         let current = self.current();
-        if self.last || self.next.phases.get(current).is_some_and(is_frozen) {
+        let stays = |phase: &PhaseStatus| is_frozen(phase) || phase.state == PhaseState::RollingBack;
+        if self.last || self.next.phases.get(current).is_some_and(stays) {
             return;
         }
         let joined =

@@ -1,6 +1,7 @@
 //! What follows a failure.
 
 use baton_api::phase_status::{HookState, PhaseFailure};
+use baton_rules::{Rule, holds};
 
 use super::*;
 use crate::config::Action;
@@ -13,7 +14,11 @@ const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays 
 impl Work<'_> {
     /// A phase has failed: does what it says is to be done then.
     pub(super) fn fail(&mut self, index: usize, reason: &str, message: String, aborts: bool) {
-        let action = if aborts { Action::Abort } else { self.phase_plan(index).on_failure };
+        let action = match self.phase_plan(index).on_failure {
+            _ if !holds(Rule::FailuresAreAnswered) => Action::Continue,
+            _ if aborts => Action::Abort,
+            action => action,
+        };
         self.end(index, reason, message, action);
     }
 

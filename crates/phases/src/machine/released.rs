@@ -58,7 +58,7 @@ fn remembered(stored: &GeneratorPhases) -> Plan {
         path: "".into(),
         phases: stored.phases.iter().map(|phase| PhasePlan::bare(&phase.name)).collect(),
         history: 0,
-        caps: Caps { hooks: 1, checks: 1 },
+        caps: Caps { hooks: 1, checks: 1, applications: usize::MAX },
         hash: Fingerprint::default(),
     }
 }

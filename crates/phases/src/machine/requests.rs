@@ -1,5 +1,7 @@
 //! What people ask for.
 
+use std::ops::RangeInclusive;
+
 use super::*;
 use crate::config::Action;
 use crate::situation::Requests;
@@ -19,12 +21,15 @@ impl Requests {
 }
 
 impl Work<'_> {
-    /// Answers what was not answered before. What cannot be done is said, and not done later.
+    /// Answers what was not answered before. What cannot be done is said until something else is asked for, and not done
+    /// later.
     pub(super) fn grant(&mut self) {
-        for (kind, text) in self.at.requests.texts() {
-            if self.next.granted.get(kind) == Some(text) {
-                continue;
-            }
+        let is_news = |(kind, text): &(&'static str, &String)| self.next.granted.get(*kind) != Some(*text);
+        let news: Vec<(&'static str, &String)> = self.at.requests.texts().filter(is_news).collect();
+        if !news.is_empty() {
+            self.next.refused.clear();
+        }
+        for (kind, text) in news {
             self.next.granted.insert(kind.to_owned(), text.clone());
             let answer = match kind {
                 "abort" => self.abort(),
@@ -34,9 +39,11 @@ impl Work<'_> {
                 _ => self.advance(),
             };
             if let Err(why) = answer {
-                self.notices.push(Notice::warning("RequestRefused", format!("{kind}: {why}")));
+                self.next.refused.push(format!("{kind}: {why}"));
             }
         }
+        let refused = self.next.refused.iter().cloned();
+        self.notices.extend(refused.map(|what| Notice::warning("RequestRefused", what)));
     }
 
     /// The open phase, where there is one.
@@ -62,6 +69,9 @@ impl Work<'_> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let index = self.current().min(last);
         self.is_not_back(index)?;
+        if self.next.phases[index].state == PhaseState::Complete {
+            self.has_good(index..=index)?;
+        }
         let message = "a person had the phase put back".to_owned();
         self.end(index, "RollbackByRequest", message, Action::Rollback);
         self.set_current(index);
@@ -72,13 +82,21 @@ impl Work<'_> {
     fn roll_back_all(&mut self) -> Result<(), String> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let current = self.current().min(last);
-        self.is_not_back(current)?;
-        for index in (0..=current).rev() {
+        if self.next.phases[current].state == PhaseState::Complete {
+            self.has_good(0..=current)?;
+        }
+        let mut any = false;
+        for index in (0..=current).rev().filter(|index| self.is_not_back(*index).is_ok()).collect::<Vec<_>>()
+        {
             let (back, stays) = self.to_put_back(index);
             if index == current || !back.is_empty() || !stays.is_empty() {
                 let message = "a person had the whole rollout put back".to_owned();
                 self.end(index, "RollbackByRequest", message, Action::Rollback);
+                any = true;
             }
+        }
+        if !any {
+            return self.is_not_back(current);
         }
         // Whatever the open phase itself had changed, the run does not go on from here.
         if let Some(failure) = &mut self.phase(current).failure {
@@ -87,6 +105,14 @@ impl Work<'_> {
         self.set_current(current);
         self.next.finished_at = None;
         Ok(())
+    }
+
+    /// What has ended well is left alone where nothing of it can be put back.
+    fn has_good(&self, mut phases: RangeInclusive<usize>) -> Result<(), String> {
+        match phases.any(|index| !self.to_put_back(index).0.is_empty()) {
+            true => Ok(()),
+            false => Err("no Application has a good state to go back to".to_owned()),
+        }
     }
 
     fn is_not_back(&self, index: usize) -> Result<(), String> {

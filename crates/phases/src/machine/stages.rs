@@ -1,6 +1,7 @@
 //! The stages of a phase: hooks, deployment, checks, hooks, wait, and on to the next.
 
 use baton_hooks::Role;
+use baton_rules::{Rule, holds};
 
 use super::*;
 use crate::instant::after;
@@ -63,14 +64,14 @@ impl Work<'_> {
     /// Runs the calls of a list, and goes to the next stage when all have passed.
     fn calls_lead_to(&mut self, index: usize, role: Role, stage: PhaseState) -> bool {
         match self.call(index, role) {
-            Flow::Busy => false,
+            Flow::Busy if role == Role::PreHook || holds(Rule::CallsAreWaitedFor) => false,
             Flow::Failed { reason, message, aborts } => {
                 self.fail(index, reason, message, aborts);
                 true
             }
             // Whoever was healthy when checks began may not be any more. That is waited for, as long as the phase lets it take.
             Flow::Passed if role != Role::PreHook && !self.is_all_well(index) => false,
-            Flow::Passed => {
+            Flow::Passed | Flow::Busy => {
                 if stage == PhaseState::Waiting {
                     // Counted from the end of the hooks after the phase.
                     let wait = self.phase_plan(index).wait;
@@ -109,10 +110,12 @@ impl Work<'_> {
         if !ended || !self.may_open_next(index) {
             return false;
         }
-        let now = self.at.now;
+        let (now, seen) = (self.at.now, self.at.seen);
         let phase = self.phase(index);
         (phase.state, phase.finished_at) = (PhaseState::Complete, moment(now));
-        let proved = phase.applications.iter().filter(|entry| !entry.pin.is_empty());
+        // What a person had counted as done has not proved anything.
+        let skipped = |name: &str| seen.get(name).is_some_and(|seen| seen.skipped);
+        let proved = phase.applications.iter().filter(|entry| !entry.pin.is_empty() && !skipped(&entry.name));
         let proved = proved.map(|entry| (entry.name.as_str().into(), entry.pin.as_str().into()));
         let proved: Vec<(Arc<str>, Arc<str>)> = proved.collect();
         self.good.extend(proved);

@@ -3,7 +3,7 @@
 use baton_api::phase_status::{HookState, PhaseState};
 use baton_phases::{Gate, Progress};
 
-use crate::world::{World, broken, hook, hook_per_target, phase, state_of};
+use crate::world::{World, broken, fleet, hook, hook_per_target, phase, state_of};
 
 /// Two phases; the first, with two Applications, does this on failure.
 fn world(action: &str, more: &str) -> World {
@@ -149,4 +149,40 @@ fn a_check_that_fails_acts_on_applications_that_are_healthy() {
     assert_eq!(world.state(0), PhaseState::RollingBack);
     let back = world.look().gates.values().filter(|gate| matches!(gate, Gate::Back { .. })).count();
     assert_eq!(back, 3);
+}
+
+#[test]
+fn who_goes_on_without_a_failed_phase_takes_nobodys_place_in_it() {
+    let fields = format!("maxUpdate: 1\nonFailure: {{action: continue}}\npreHooks: [{}]", hook("h", ""));
+    let phases = phase("canary", "dev", &fields) + &phase("rest", "dev", "");
+    let mut world = World::new(&phases, &["dev-a", "dev-b"]);
+    world.settle();
+    world.answer("h", broken());
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Failed, PhaseState::Deploying));
+    assert_eq!(world.open(), ["dev-b"]);
+    world.see("dev-b", Progress::UnderWay);
+    world.settle();
+    assert_eq!(world.open(), ["dev-b"], "dev-a belongs to the phase whose hook has failed");
+    let names = |phase: usize| -> Vec<String> {
+        world.phase(phase).applications.iter().map(|entry| entry.name.clone()).collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["dev-a".to_owned()], vec!["dev-b".to_owned()]));
+}
+
+#[test]
+fn who_begins_in_a_later_phase_takes_nobodys_place_in_an_earlier_one() {
+    let phases = phase("canary", "dev", "maxUpdate: 1") + &phase("rest", "dev", "");
+    let mut world = World::new(&phases, &["dev-b"]);
+    world.deploy();
+    // It joins, and comes first by name.
+    world.targets = fleet(&["dev-a", "dev-b"]);
+    world.see("dev-a", Progress::NotStarted);
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::Deploying));
+    world.see("dev-a", Progress::UnderWay);
+    world.settle();
+    assert_eq!(world.state(1), PhaseState::Deploying, "dev-a is not through");
+    let names: Vec<&str> = world.phase(1).applications.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["dev-a"]);
 }

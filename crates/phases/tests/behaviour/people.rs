@@ -127,6 +127,76 @@ fn abort_ends_a_rollout_and_its_calls() {
     assert_eq!(world.phase(0).failure.clone().expect("a failure").reason, "AbortedByRequest");
 }
 
+/// Everybody has been deployed, and then the run that puts back begins: nobody has started in it.
+fn deployed_and_put_back(world: &mut World, ask: impl Fn(&mut World)) {
+    world.deploy();
+    assert_eq!(world.status().state, PhaseState::Complete);
+    ask(world);
+    world.settle();
+    for one in world.seen.values_mut() {
+        (one.progress, one.touched) = (Progress::NotStarted, false);
+    }
+    world.settle();
+}
+
+#[test]
+fn phases_before_the_one_that_is_put_back_stay_complete() {
+    let phases = phase("dev", "dev", "waitDuration: 5m") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    world.requests.advance = Some("1".into());
+    deployed_and_put_back(&mut world, |world| world.requests.rollback = Some("1".into()));
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::RollingBack));
+    world.see("prod-a", Progress::Done);
+    world.seen.values_mut().for_each(|one| one.pin = "old".into());
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::RolledBack));
+}
+
+#[test]
+fn the_whole_is_put_back_also_where_a_phase_was_by_itself() {
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", "onFailure: {action: rollback}");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.settle();
+    world.fail("prod-a");
+    world.settle();
+    assert_eq!(world.state(1), PhaseState::RollingBack);
+    world.see("prod-a", Progress::Done);
+    world.seen.get_mut("prod-a").expect("it").pin = "old".into();
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::RolledBack));
+    world.requests.rollback_all = Some("1".into());
+    let decision = world.tick();
+    assert_eq!(refusals(&decision), [""; 0]);
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::RollingBack, PhaseState::RolledBack));
+    world.requests.rollback_all = Some("2".into());
+    let again = world.tick();
+    assert!(refusals(&again)[0].contains("put back already"), "{:?}", refusals(&again));
+}
+
+#[test]
+fn what_has_ended_well_and_cannot_be_put_back_is_left_alone() {
+    let mut world = World::new(&phase("dev", "dev", ""), &["dev-a"]);
+    world.seen.values_mut().for_each(|one| one.good = None);
+    world.deploy();
+    for (number, all) in [false, true].into_iter().enumerate() {
+        let text = Some(number.to_string());
+        match all {
+            true => world.requests.rollback_all = text,
+            false => world.requests.rollback = text,
+        }
+        let decision = world.tick();
+        assert!(
+            refusals(&decision)[0].contains("no Application has a good state"),
+            "{:?}",
+            refusals(&decision)
+        );
+        assert_eq!(world.status().state, PhaseState::Complete);
+    }
+}
+
 #[test]
 fn a_request_is_answered_once() {
     let phases = phase("dev", "dev", "waitDuration: 1h") + &phase("prod", "prod", "waitDuration: 1h");
@@ -149,4 +219,17 @@ fn what_was_asked_for_before_the_first_rollout_is_not_of_it() {
     world.rollout = "2-a-b".into();
     world.settle();
     assert_eq!(world.state(0), PhaseState::Deploying, "nor of the next");
+}
+
+#[test]
+fn what_a_person_counts_as_done_is_not_on_record_as_good() {
+    let mut world = World::new(&phase("dev", "dev", ""), &["dev-a", "dev-b"]);
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.see("dev-b", Progress::Done);
+    world.seen.get_mut("dev-b").expect("it is there").skipped = true;
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Complete);
+    let good: Vec<&str> = world.good.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(good, ["dev-a"], "dev-b has proved nothing");
 }

@@ -1,11 +1,14 @@
 //! Who goes in which phase.
 
-use baton_phases::{MOST, Plan, Roster, Target, assign};
+use baton_phases::{Plan, Roster, Standing, Target, assign, assign_beside};
+
+/// Most Applications of one phase, where an operator says nothing else.
+const MOST: usize = 1000;
 
 use crate::world::{fleet, plan, target};
 
 fn roster(plan: &Plan, targets: &[Target]) -> Roster {
-    assign(plan, targets, |_| false).expect("they fit")
+    assign(plan, targets).expect("they fit")
 }
 
 fn own(plan: &Plan, targets: &[Target]) -> Vec<Vec<String>> {
@@ -49,9 +52,27 @@ fn row_09_who_was_updated_already_counts_towards_the_share_when_others_join() {
     let before = fleet(&["prod-b", "prod-c", "prod-d"]);
     assert_eq!(own(&canary, &before), [["prod-b"]]);
     let after = fleet(&["prod-a", "prod-b", "prod-c", "prod-d"]);
-    let roster = assign(&canary, &after, |name| name == "prod-b").expect("they fit");
+    let roster = assign_beside(
+        &canary,
+        &after,
+        &Standing { home: &|name| (name == "prod-b").then_some(0), ..Standing::default() },
+    )
+    .expect("they fit");
     assert_eq!(*roster.phases[0].own[0], *"prod-b", "it has begun, and the newcomer before it by name waits");
     assert_eq!(roster.phases[0].own.len(), 1);
+}
+
+#[test]
+fn nobody_is_asked_twice_whether_it_has_begun() {
+    let all = plan("- {name: all, targets: [{matchExpressions: [{key: name, operator: Exists}]}]}");
+    let targets = numbered(MOST);
+    let asked = std::cell::Cell::new(0);
+    let home = |name: &str| {
+        asked.set(asked.get() + 1);
+        name.ends_with('7').then_some(0)
+    };
+    assign_beside(&all, &targets, &Standing { home: &home, ..Standing::default() }).expect("they fit");
+    assert_eq!(asked.get(), MOST, "asking may look at all that is on record");
 }
 
 #[test]
@@ -122,7 +143,7 @@ fn row_14_clusters_go_by_name_and_are_an_error_where_there_are_none() {
         target("eu-1", &[("name", "us")]),
     ];
     assert_eq!(own(&phases, &targets), [["a", "b"]]);
-    let nameless = assign(&phases, &[target("a", &[("path", "x")])], |_| false).expect_err("no name");
+    let nameless = assign(&phases, &[target("a", &[("path", "x")])]).expect_err("no name");
     assert!(nameless[0].message.contains("parameter name"), "{nameless:?}");
 }
 
@@ -159,7 +180,7 @@ fn row_37_the_order_is_that_of_names_bytewise() {
 fn row_38_more_than_a_thousand_in_one_phase_is_an_error_and_nobody_is_left_out() {
     let all = plan("- {name: p, targets: [{matchExpressions: [{key: name, operator: Exists}]}]}");
     assert_eq!(own(&all, &numbered(MOST))[0].len(), MOST);
-    let found = assign(&all, &numbered(MOST + 1), |_| false).expect_err("too many");
+    let found = assign(&all, &numbered(MOST + 1)).expect_err("too many");
     assert!(found[0].message.contains("1001") && found[0].path.ends_with(".phases[0]"), "{found:?}");
     let tenth =
         plan("- {name: p, targets: [{matchExpressions: [{key: name, operator: Exists}]}], percentage: 10}");

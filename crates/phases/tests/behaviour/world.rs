@@ -261,7 +261,7 @@ pub(crate) fn title(call: &Call) -> String {
 }
 
 pub(crate) fn seen(progress: Progress) -> Seen {
-    Seen { progress, pin: "new".into(), touched: false, good: Some("old".into()) }
+    Seen { progress, pin: "new".into(), touched: false, skipped: false, good: Some("old".into()) }
 }
 
 pub(crate) fn broken() -> Verdict {

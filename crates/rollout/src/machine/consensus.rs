@@ -36,7 +36,9 @@ impl Machine {
         else {
             return;
         };
-        let concerned = |app: &&App| app.member.as_ref().is_some_and(|member| member.sources.contains(key));
+        // Who goes back follows something else, and knows nothing of it.
+        let follows = |member: &Member| member.back.is_none() && member.sources.contains(key);
+        let concerned = |app: &&App| app.member.as_ref().is_some_and(follows);
         let mut votes: BTreeSet<Option<Arc<str>>> = BTreeSet::new();
         let mut complete = true;
         for (name, app) in &self.apps {

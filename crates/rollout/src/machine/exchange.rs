@@ -138,6 +138,10 @@ pub struct Progress {
     pub regressed: Option<Blocker>,
     /// Whether this run has written it, or is about to.
     pub touched: bool,
+    /// Whether it counts as done because a person said so.
+    pub skipped: bool,
+    /// Whether what is on record of it is of something else than it is to be, and is about to be amended.
+    pub outdated: bool,
 }
 
 /// Argo CD's four words for how far an Application is.

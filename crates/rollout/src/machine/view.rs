@@ -253,6 +253,8 @@ impl Machine {
             failure: blocker.clone().filter(|_| failed),
             regressed: blocker.clone().filter(|_| matches!(app.outcome, Outcome::Regressed(..))),
             touched: begun || synced || row.is_some_and(|row| row.slot),
+            skipped: matches!(app.outcome, Outcome::Done(Done::Skipped)),
+            outdated: app.pin.as_ref().zip(row).is_some_and(|(pin, row)| pin.hash != row.pin),
             step: app.share.as_ref().and_then(|share| share.step),
             status: app.status,
             message,

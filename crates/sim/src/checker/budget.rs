@@ -5,22 +5,26 @@ use serde_json::Value;
 
 use super::done::has_failed;
 use super::history::History;
+use super::order::{Runs, names_its_commit};
+use super::roster::{Roster, rosters};
 use super::sources::revisions;
 use super::starts::{Start, stamp_of};
-use super::wanted::{APPS, Sets, Wanted};
+use super::told::Phasing;
+use super::wanted::{APPS, Sets};
 use super::{Case, Violation, is_null, text};
 
 pub(super) fn violations<'h>(
     case: &Case<'h>,
     history: &History<'h>,
-    sets: &Sets<'h>,
-    starts: &[Start<'h>],
+    (sets, phasing): (&Sets<'h>, &Phasing<'h>),
+    (starts, runs): (&[Start<'h>], &Runs<'h>),
 ) -> Vec<Violation> {
     let mut found = Vec::new();
     for (number, start) in starts.iter().enumerate() {
-        let versions = sets.in_force(start.place, start.entry.at - case.slack);
+        let when = (start.place, start.entry.at - case.slack);
+        let versions = sets.in_force(when.0, when.1).flat_map(|wanted| rosters(wanted, phasing, when));
         let mut judged: Vec<Option<String>> =
-            versions.map(|wanted| judge(history, wanted, start, &starts[..number])).collect();
+            versions.map(|roster| judge((history, runs), &roster, start, &starts[..number])).collect();
         judged.sort_by_key(Option::is_some);
         if let Some(Some(text)) = judged.into_iter().next() {
             found.push(Violation { invariant: "I2", at: start.entry.at, text });
@@ -30,19 +34,24 @@ pub(super) fn violations<'h>(
 }
 
 fn judge<'h>(
-    history: &History<'h>,
-    wanted: &Wanted<'h>,
+    (history, runs): (&History<'h>, &Runs<'h>),
+    roster: &Roster<'_, 'h>,
     start: &Start<'h>,
     earlier: &[Start<'h>],
 ) -> Option<String> {
-    let name = &*start.entry.name;
-    let step = wanted.step(name)?;
-    let members: Vec<&str> = wanted.members(step).collect();
+    let (name, wanted) = (&*start.entry.name, roster.wanted);
+    let step = roster.step(name)?;
+    let members: Vec<&str> = roster.members(step).collect();
     let total = members.len();
     let limit = wanted.steps[step].limit(total)?;
     // Where limits were lowered, or Applications moved, more may be under way than there is room for. One of them begins
     // anew in its own slot then, which makes them no more; but not beside the operation of another.
     let again = is_under_way(history, name, start.place, earlier);
+    // A phase says how many begin at once. Who has begun, in this run or one that it supersedes, goes on in its own place,
+    // is mended there, and is put back as its turn comes.
+    if wanted.is_phased() && (again || names_its_commit(start) || has_begun(history, runs, start, earlier)) {
+        return None;
+    }
     let counts = |other: &&str| match again {
         true => is_under_way(history, other, start.place, earlier) && is_busy(history, other, start.place),
         false => is_under_way(history, other, start.place, earlier),
@@ -57,6 +66,26 @@ fn judge<'h>(
         let step = step + 1;
         format!("{name} was started beside {under_way:?}, and step {step} lets {limit} be under way")
     })
+}
+
+/// Whether an Application was started before in the same run, or was under way when that began.
+fn has_begun<'h>(history: &History<'h>, runs: &Runs<'h>, start: &Start<'h>, earlier: &[Start<'h>]) -> bool {
+    let name = &*start.entry.name;
+    let Some((own, began)) = start.stamp.and_then(|stamp| Some((stamp, runs.began(stamp)?))) else {
+        return false;
+    };
+    let place = history.entries.partition_point(|entry| entry.at < began);
+    let before = &earlier[..earlier.partition_point(|other| other.place < place)];
+    let of_run = |other: &Start<'_>| other.stamp.is_some_and(|stamp| stamp.run == own.run);
+    earlier.iter().any(|other| &*other.entry.name == name && of_run(other))
+        || is_under_way(history, name, place, before)
+        || is_unwell(history, name, start.place) && before.iter().any(|other| &*other.entry.name == name)
+}
+
+/// Whether an Application is not healthy: who was begun and is not well keeps its place.
+fn is_unwell(history: &History<'_>, name: &str, place: usize) -> bool {
+    let state = history.state("control", APPS, name, place);
+    state.is_some_and(|version| text(&version.entry.object, "/status/health/status") != "Healthy")
 }
 
 /// Whether an Application was started and has not been well since.

@@ -5,6 +5,10 @@ use super::starts::Start;
 use super::wanted::SETS;
 use super::{Case, Violation, annotation, text};
 
+/// What people ask for to go on with a run that was ended, or to put it back.
+const MORE: [&str; 4] =
+    ["baton.dev/retry", "baton.dev/advance", "baton.dev/rollback", "baton.dev/rollback-all"];
+
 pub(super) fn violations<'h>(case: &Case<'h>, history: &History<'h>, starts: &[Start<'h>]) -> Vec<Violation> {
     let mut found = Vec::new();
     for start in starts {
@@ -29,7 +33,8 @@ fn holds<'h>(case: &Case<'h>, history: &History<'h>, run: u64, place: usize) -> 
     let state = text(now, "/status/rollout/state");
     let is_meant = match state {
         "Paused" => annotation(now, "baton.dev/paused") == "true",
-        _ => annotation(now, "baton.dev/retry") == annotation(first, "baton.dev/retry"),
+        // Nor have people asked for more of a run that was ended.
+        _ => MORE.iter().all(|asked| annotation(now, asked) == annotation(first, asked)),
     };
     is_meant.then_some(state)
 }

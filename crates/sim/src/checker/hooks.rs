@@ -22,6 +22,10 @@ pub struct HookCall {
     pub key: String,
     /// Place of the phase, counted from 0.
     pub phase: usize,
+    /// The list of the phase that it stands in: `preHooks`, `checks` or `postHooks`.
+    pub list: &'static str,
+    /// The Application it was made for; empty where it was made for the phase.
+    pub target: Arc<str>,
     /// Name of the hook or check.
     pub name: Arc<str>,
 }
@@ -68,7 +72,7 @@ pub(super) fn awaited<'h>(
     phase: usize,
     at: Timestamp,
 ) -> Option<&'h str> {
-    wanted.hooks_before(phase).find(|hook| {
+    wanted.calls(phase, "preHooks").map(|hook| text(hook, "/name")).find(|hook| {
         let is_meant = |call: &&HookCall| call.phase == phase && *call.name == **hook && call.at <= at;
         let calls: Vec<&HookCall> = case.calls.iter().filter(is_meant).collect();
         let key = calls.last().map(|call| &call.key);

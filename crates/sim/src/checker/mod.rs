@@ -9,14 +9,19 @@ mod approval;
 mod budget;
 mod deletion;
 mod done;
+mod failures;
 mod held;
 mod history;
 mod hooks;
 mod openings;
 mod order;
+mod passed;
 mod progress;
+mod rollback;
+mod roster;
 mod sources;
 mod starts;
+mod told;
 mod wanted;
 
 #[cfg(test)]
@@ -108,6 +113,10 @@ pub struct Case<'h> {
     pub ended: bool,
     /// The calls of hooks and checks, in the order they came.
     pub calls: &'h [HookCall],
+    /// Every write to the record of good states, in order.
+    pub good: &'h [Entry],
+    /// Whether people leave a phase that has failed as it is, to the end.
+    pub left: bool,
     /// Whether the API refuses what is shown of a rollout: what it waits for is then told nowhere.
     pub blind: bool,
 }
@@ -133,15 +142,18 @@ impl std::fmt::Display for Violation {
 pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     let history = history::History::new(case.entries);
     let sets = wanted::Sets::read(case, &history);
+    let phasing = told::Phasing::read(case, &history);
     let starts = starts::starts(case.entries);
     let runs = order::Runs::read(case, &history, &starts);
-    let mut found = order::violations(case, &history, &sets, &starts, &runs);
-    found.extend(openings::violations(case, &history, &sets, &runs));
-    found.extend(budget::violations(case, &history, &sets, &starts));
+    let mut found = order::violations(case, &history, (&sets, &phasing), &starts, &runs);
+    found.extend(openings::violations(case, &history, (&sets, &phasing), &runs));
+    found.extend(budget::violations(case, &history, (&sets, &phasing), (&starts, &runs)));
     found.extend(deletion::violations(case, &history, &sets));
     found.extend(approval::violations(case, &history));
     found.extend(hooks::violations(case, &history));
-    found.extend(progress::violations(case, &history, &sets));
+    found.extend(failures::violations(case, &history, (&sets, &phasing), &starts));
+    found.extend(rollback::violations(case, &history, &phasing, &starts));
+    found.extend(progress::violations(case, &history, &sets, &phasing));
     found.extend(held::violations(case, &history, &starts));
     found.sort_by_key(|violation| violation.at);
     found

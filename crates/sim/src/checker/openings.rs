@@ -8,14 +8,16 @@ use serde_json::Value;
 use super::done::{has_failed, why_not};
 use super::history::{History, Version};
 use super::order::Runs;
+use super::roster::{Roster, rosters};
 use super::starts::Stamp;
-use super::wanted::{APPS, Sets, Wanted};
+use super::told::Phasing;
+use super::wanted::{APPS, Sets};
 use super::{Case, Entry, Violation, text};
 
 pub(super) fn violations<'h>(
     case: &Case<'h>,
     history: &History<'h>,
-    sets: &Sets<'h>,
+    (sets, phasing): (&Sets<'h>, &Phasing<'h>),
     runs: &Runs<'h>,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -23,7 +25,8 @@ pub(super) fn violations<'h>(
         let listed = place_of(case.entries, opening.version);
         let mut judged: Vec<Option<String>> = sets
             .in_force(opening.place, opening.entry.at - case.slack)
-            .map(|wanted| judge(case, history, runs, wanted, &opening, listed))
+            .flat_map(|wanted| rosters(wanted, phasing, (opening.place, opening.entry.at)))
+            .map(|roster| judge(case, history, runs, &roster, &opening, listed))
             .collect();
         judged.sort_by_key(Option::is_some);
         // A consistent list is no older than when it was asked for.
@@ -128,16 +131,17 @@ fn judge<'h>(
     case: &Case<'h>,
     history: &History<'h>,
     runs: &Runs<'h>,
-    wanted: &Wanted<'h>,
+    roster: &Roster<'_, 'h>,
     opening: &Opening<'h>,
     listed: usize,
 ) -> Option<String> {
+    let wanted = roster.wanted;
     let from = runs.began(opening.stamp).unwrap_or(opening.entry.at) - case.slack;
     for (number, step) in wanted.steps.iter().enumerate().take(opening.step) {
-        let mut failures = step.failures(wanted.members(number).count());
+        let mut failures = step.failures(roster.members(number).count());
         // It must have been well for as long as its step asks; the last before this one, that is.
         let soaks = if number + 1 == opening.step { step.wait() } else { SignedDuration::ZERO };
-        for name in wanted.members(number) {
+        for name in roster.members(number) {
             if wanted.skips(history, name, opening.place) {
                 continue;
             }

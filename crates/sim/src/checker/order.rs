@@ -8,15 +8,18 @@ use serde_json::Value;
 
 use super::done::{comparable, has_failed, was_done};
 use super::history::History;
+use super::passed::lacking;
+use super::roster::{Roster, rosters};
 use super::sources::{Accepted, Source, revisions, sources};
 use super::starts::{Stamp, Start, stamp_of};
+use super::told::{Phasing, Told};
 use super::wanted::{APPS, Sets, Wanted};
 use super::{Case, Change, Violation, is_busy, is_null, text};
 
 pub(super) fn violations<'h>(
     case: &Case<'h>,
     history: &History<'h>,
-    sets: &Sets<'h>,
+    (sets, phasing): (&Sets<'h>, &Phasing<'h>),
     starts: &[Start<'h>],
     runs: &Runs<'h>,
 ) -> Vec<Violation> {
@@ -60,7 +63,8 @@ pub(super) fn violations<'h>(
         let mut judged: Vec<Vec<String>> = sets
             .in_force(start.place, start.entry.at - case.slack)
             .filter(|wanted| is_of(wanted, start))
-            .map(|wanted| judge(case, history, runs, wanted, (start, stamp), &starts[..number]))
+            .flat_map(|wanted| rosters(wanted, phasing, (start.place, start.entry.at - case.slack)))
+            .map(|roster| judge(case, (history, phasing), runs, &roster, (start, stamp), &starts[..number]))
             .collect();
         judged.sort_by_key(Vec::len);
         match judged.into_iter().next() {
@@ -125,14 +129,15 @@ fn owned(case: &Case<'_>, app: &Value) -> bool {
 /// What keeps a start from being right under one version of the set.
 fn judge<'h>(
     case: &Case<'h>,
-    history: &History<'h>,
+    (history, phasing): (&History<'h>, &Phasing<'h>),
     runs: &Runs<'h>,
-    wanted: &Wanted<'h>,
+    roster: &Roster<'_, 'h>,
     (start, stamp): (&Start<'h>, Stamp<'h>),
     earlier: &[Start<'h>],
 ) -> Vec<String> {
-    let Some(step) = wanted.step(&start.entry.name) else {
-        if wanted.is_free(&start.entry.name) {
+    let wanted = roster.wanted;
+    let Some(step) = roster.step(&start.entry.name) else {
+        if wanted.is_free(&start.entry.name) || is_let_go(case, phasing, wanted, start) {
             return Vec::new();
         }
         return vec!["was started though no step holds it".to_owned()];
@@ -140,7 +145,7 @@ fn judge<'h>(
     let began = runs.began(stamp).unwrap_or(start.entry.at);
     let is_of_step = |other: &&Start<'_>| {
         other.stamp.is_some_and(|other| other.set == stamp.set && other.run == stamp.run)
-            && wanted.step(&other.entry.name) == Some(step)
+            && roster.step(&other.entry.name) == Some(step)
     };
     // A step opens only while the ones before it are well; once open it goes on.
     let is_open = super::openings::is_open(case, history, stamp.run, step, start.place);
@@ -150,9 +155,16 @@ fn judge<'h>(
     if let Some(hook) = super::hooks::awaited(case, wanted, step, start.entry.at) {
         found.push(format!("(phase {}) was started before {hook} had passed", step + 1));
     }
+    let told: Vec<&Told<'h>> = phasing.in_force(start.place, start.entry.at - case.slack).collect();
     for before in 0..step {
-        let mut failures = wanted.steps[before].failures(wanted.members(before).count());
-        for name in wanted.members(before) {
+        if wanted.is_phased() && told.iter().any(|told| told.passes_over(before)) {
+            continue;
+        }
+        found.extend(lacking(case, roster, &told, (before, start.entry.at)).map(|what| {
+            format!("(phase {}) was started before {what} of phase {} had passed", step + 1, before + 1)
+        }));
+        let mut failures = wanted.steps[before].failures(roster.members(before).count());
+        for name in roster.members(before) {
             let spec = &wanted.apps[name].spec;
             let accepted = runs.accepted(case, (stamp, spec), (began - case.slack, start.entry.at));
             let what = (name, spec, &accepted);
@@ -173,6 +185,13 @@ fn judge<'h>(
         }
     }
     found
+}
+
+/// Whether phases were taken from the set, and it belongs to the open one, which is finished first, or that is over.
+fn is_let_go(case: &Case<'_>, phasing: &Phasing<'_>, wanted: &Wanted<'_>, start: &Start<'_>) -> bool {
+    let mut told = phasing.in_force(start.place, start.entry.at - case.slack);
+    wanted.steps.is_empty()
+        && told.any(|told| told.phases().is_empty() || told.place_of(&start.entry.name).is_some())
 }
 
 /// Whether the syncs of a run, if there were any, were not all of a selection of resources: those run no hooks.
@@ -197,8 +216,13 @@ fn was_whole(
 /// Whether a phase that failed puts it back to a commit it was well at, which its sources name then.
 fn is_put_back(case: &Case<'_>, sets: &Sets<'_>, start: &Start<'_>) -> bool {
     let may = sets.in_force(start.place, start.entry.at - case.slack).any(|wanted| wanted.puts_back());
+    may && names_its_commit(start)
+}
+
+/// Whether what it starts follows no branch but names its commits, as what is put back does.
+pub(super) fn names_its_commit(start: &Start<'_>) -> bool {
     let sources = sources(&start.entry.object["spec"]);
-    may && sources.iter().zip(&start.revisions).all(|(source, revision)| source.branch.1 == *revision)
+    sources.iter().zip(&start.revisions).all(|(source, revision)| source.branch.1 == *revision)
 }
 
 fn is_of(wanted: &Wanted<'_>, start: &Start<'_>) -> bool {

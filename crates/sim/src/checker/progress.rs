@@ -6,11 +6,18 @@ use serde_json::Value;
 use super::deletion::is_of_set;
 use super::done::{has_failed, was_done, why_not};
 use super::history::History;
+use super::roster::rosters;
 use super::sources::sources;
+use super::told::{Phasing, Told};
 use super::wanted::{APPS, SETS, Sets, Wanted};
 use super::{Case, Change, Violation, is_null, text};
 
-pub(super) fn violations(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Vec<Violation> {
+pub(super) fn violations<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    sets: &Sets<'h>,
+    phasing: &Phasing<'h>,
+) -> Vec<Violation> {
     if !case.ended {
         return Vec::new();
     }
@@ -20,13 +27,15 @@ pub(super) fn violations(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>
     if wanted.terminating || sets.gone.is_some() {
         return teardown(case, history, sets).map(blame).unwrap_or_default();
     }
-    let Some(unfinished) = unfinished(case, history, wanted) else { return Vec::new() };
+    let Some(unfinished) = unfinished(case, history, wanted, phasing) else { return Vec::new() };
     let set = history.state("control", SETS, case.set, usize::MAX).map(|version| &version.entry.object);
     let named = set.map(named).unwrap_or_default();
     if named.is_empty() && !case.blind {
         return blame(format!("{unfinished}, and nothing names what it waits for"));
     }
-    match excused(case, wanted, &named) {
+    // What is done about a failure is judged for itself; that people leave it so is their affair.
+    let left = case.left && phasing.last().is_some_and(|told| told.frozen().is_some());
+    match left || excused(case, wanted, &named) {
         true => Vec::new(),
         false => blame(format!("{unfinished}, though nothing stands in its way; named: {named:?}")),
     }
@@ -50,18 +59,27 @@ fn teardown(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Option<S
 }
 
 /// What is not as it should be in the end.
-fn unfinished(case: &Case<'_>, history: &History<'_>, wanted: &Wanted<'_>) -> Option<String> {
+fn unfinished<'h>(
+    case: &Case<'h>,
+    history: &History<'h>,
+    wanted: &Wanted<'h>,
+    phasing: &Phasing<'h>,
+) -> Option<String> {
+    let roster = rosters(wanted, phasing, (usize::MAX, Timestamp::MAX)).pop()?;
     // Those that may fail hold nobody up, and are not waited for.
-    let count = |step: usize| wanted.steps[step].failures(wanted.members(step).count());
+    let count = |step: usize| wanted.steps[step].failures(roster.members(step).count());
     let mut failures: Vec<usize> = (0..wanted.steps.len()).map(count).collect();
     for (name, app) in &wanted.apps {
         let state = history.state("control", APPS, name, usize::MAX);
-        if wanted.is_phased() && wanted.step(name).is_none() {
+        if wanted.is_phased() && roster.step(name).is_none() {
             // Whom no phase takes stays as it is.
             continue;
         }
+        if phasing.last().is_some_and(|told| is_passed_over(told, name)) {
+            continue;
+        }
         let Some(state) = state else { return Some(format!("{name} was not created")) };
-        let Some(step) = wanted.step(name) else { continue };
+        let Some(step) = roster.step(name) else { continue };
         if failures[step] > 0
             && is_broken(case, &app.spec)
             && has_failed(history, name, Timestamp::MIN, usize::MAX)
@@ -83,6 +101,11 @@ fn unfinished(case: &Case<'_>, history: &History<'_>, wanted: &Wanted<'_>) -> Op
     }
     let left = left(case, history).into_iter().find(|name| !wanted.apps.contains_key(*name));
     left.map(|name| format!("{name} left the set and is still there"))
+}
+
+/// Whether the phase of an Application has failed, and the rollout went on without it.
+fn is_passed_over(told: &Told<'_>, app: &str) -> bool {
+    told.place_of(app).is_some_and(|place| told.passes_over(place))
 }
 
 /// The set's Applications in the end.

@@ -78,6 +78,11 @@ pub(super) fn stamp_of(operation: &Value) -> Option<&str> {
     info.filter(|item| text(item, "/name") == "baton.dev/pin").map(|item| text(item, "/value")).next()
 }
 
+/// What a start is to bring, in the stamp that came with it.
+pub(super) fn pin_of<'h>(start: &Start<'h>) -> Option<&'h str> {
+    annotation(&start.entry.object, "baton.dev/pin").split('/').nth(3)
+}
+
 impl<'h> Stamp<'h> {
     /// Reads a stamp.
     pub fn read(text: &'h str) -> Option<Stamp<'h>> {

@@ -13,6 +13,8 @@ use crate::given::phases;
 pub(super) const SETS: &str = "applicationsets.argoproj.io";
 /// Phases of a set's only generator.
 const PHASES: &str = "/spec/generators/0/deploymentStrategy/phases";
+/// What people ask of phases.
+const REQUESTS: [&str; 3] = ["baton.dev/advance", "baton.dev/rollback", "baton.dev/rollback-all"];
 /// Resource name of Applications.
 pub(super) const APPS: &str = "applications.argoproj.io";
 
@@ -77,6 +79,9 @@ impl<'h> Sets<'h> {
                     && last.paused == is_paused(&entry.object)
                     && last.skipped == super::annotation(&entry.object, "baton.dev/skip")
                     && last.aborted == super::annotation(&entry.object, "baton.dev/abort")
+                    && REQUESTS.iter().all(|name| {
+                        super::annotation(last.set, name) == super::annotation(&entry.object, name)
+                    })
                 {
                     continue;
                 }
@@ -91,6 +96,11 @@ impl<'h> Sets<'h> {
     pub(super) fn in_force(&self, place: usize, from: Timestamp) -> impl Iterator<Item = &Wanted<'h>> {
         let before = self.versions.iter().rev().filter(move |wanted| wanted.place < place);
         before.take_while(move |wanted| wanted.until >= from)
+    }
+
+    /// The last version before a place that has phases.
+    pub(super) fn phased_before(&self, place: usize) -> Option<&Wanted<'h>> {
+        self.versions.iter().rev().find(|wanted| wanted.place < place && wanted.is_phased())
     }
 
     pub(super) fn last(&self) -> Option<&Wanted<'h>> {
@@ -154,17 +164,24 @@ impl<'h> Wanted<'h> {
             && self.apps.get(app).is_some_and(|app| !app.labels.contains_key(phases::LABEL))
     }
 
-    /// Whether a phase puts back what it has changed when it fails.
-    pub(super) fn puts_back(&self) -> bool {
-        let phases = self.set.pointer(PHASES).and_then(Value::as_array);
-        phases.into_iter().flatten().any(|phase| text(phase, "/onFailure/action") == "rollback")
+    /// A phase as it is written; null where there is none.
+    pub(super) fn phase(&self, phase: usize) -> &'h Value {
+        self.set.pointer(&format!("{PHASES}/{phase}")).unwrap_or(&Value::Null)
     }
 
-    /// The hooks before a phase that have to pass.
-    pub(super) fn hooks_before(&self, phase: usize) -> impl Iterator<Item = &'h str> {
-        let hooks = self.set.pointer(&format!("{PHASES}/{phase}/preHooks")).and_then(Value::as_array);
-        let hooks = hooks.into_iter().flatten().filter(|hook| text(hook, "/failurePolicy") != "ignore");
-        hooks.map(|hook| text(hook, "/name"))
+    /// Whether a phase puts back what it has changed when it fails, or people asked for that.
+    pub(super) fn puts_back(&self) -> bool {
+        let phases = self.set.pointer(PHASES).and_then(Value::as_array);
+        let asked = |name: &str| !super::annotation(self.set, name).is_empty();
+        phases.into_iter().flatten().any(|phase| text(phase, "/onFailure/action") == "rollback")
+            || asked("baton.dev/rollback")
+            || asked("baton.dev/rollback-all")
+    }
+
+    /// The hooks of a list of a phase, or its checks, that have to pass.
+    pub(super) fn calls(&self, phase: usize, list: &str) -> impl Iterator<Item = &'h Value> {
+        let calls = self.phase(phase)[list].as_array().into_iter().flatten();
+        calls.filter(|call| text(call, "/failurePolicy") != "ignore")
     }
 
     /// Whether some hooks and checks do not pass.
@@ -172,9 +189,11 @@ impl<'h> Wanted<'h> {
         !super::annotation(self.set, phases::FAILING).is_empty()
     }
 
-    /// The step of an Application, counted from 0.
-    pub(super) fn step(&self, app: &str) -> Option<usize> {
-        place(&self.steps, &self.apps.get(app)?.labels)
+    /// The Applications that a step or a phase matches, those of earlier ones included.
+    pub(super) fn matched(&self, step: usize) -> impl Iterator<Item = &str> {
+        let step = self.steps[step];
+        let matched = self.apps.iter().filter(move |(_, app)| step.holds(&app.labels));
+        matched.map(|(name, _)| name.as_str())
     }
 
     /// Whether people said that an Application counts as done in the run there was at a place: they named what that run
@@ -188,11 +207,6 @@ impl<'h> Wanted<'h> {
         let rows: Vec<&str> =
             rows.filter(|(key, _)| key.starts_with("apps.")).filter_map(|(_, v)| v.as_str()).collect();
         pins.any(|pin| rows.iter().any(|text| text.split_whitespace().any(|word| word == pin)))
-    }
-
-    /// The Applications of a step.
-    pub(super) fn members(&self, step: usize) -> impl Iterator<Item = &str> {
-        self.apps.keys().map(String::as_str).filter(move |name| self.step(name) == Some(step))
     }
 }
 
@@ -218,6 +232,7 @@ impl Step<'_> {
             match text(expression, "/operator") {
                 "In" => listed,
                 "NotIn" => !listed,
+                "Exists" => value.is_some(),
                 _ => value.is_none(),
             }
         })

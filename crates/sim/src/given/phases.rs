@@ -84,7 +84,7 @@ pub(super) fn of(
         return Err(read.errors().next().map_or_else(|| wrong(&"they make no sense"), |error| wrong(error)));
     };
     let targets = targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
-    let roster = assign(plan, targets, |_| false).map_err(|all| wrong(&all[0]))?;
+    let roster = assign(plan, targets).map_err(|all| wrong(&all[0]))?;
     if roster.is_idle() {
         return Err(wrong(&"none matches any Application, so that the rollout would not begin"));
     }

@@ -12,6 +12,7 @@ pub(crate) struct Life {
     alive: AtomicBool,
     writes: AtomicU64,
     starts: AtomicU64,
+    calls: AtomicU64,
     doom: Option<Doom>,
     struck: Notify,
     frozen: watch::Sender<bool>,
@@ -24,21 +25,23 @@ pub(crate) struct Doom {
     pub(crate) blow: Blow,
 }
 
-/// At which of its writes.
+/// At which of its writes or calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The nth of all.
     Write(u64),
     /// The nth write to an Application that the head of a rollout was changed for.
     Recorded(u64),
+    /// The nth call of a hook or a check.
+    Call(u64),
 }
 
 /// What happens to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blow {
-    /// It dies before the write took effect.
+    /// It dies before the write or call took effect.
     Before,
-    /// It dies after the write took effect.
+    /// It dies after the write or call took effect.
     After,
     /// It stands still for so long before the write, then goes on.
     Freeze(Duration),
@@ -51,6 +54,7 @@ impl Life {
             alive: AtomicBool::new(true),
             writes: AtomicU64::new(0),
             starts: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             doom,
             struck: Notify::new(),
             frozen: watch::Sender::new(false),
@@ -80,8 +84,16 @@ impl Life {
         let falls = match doom.moment {
             Moment::Write(number) => number == write,
             Moment::Recorded(number) => is_recorded && number == recorded,
+            Moment::Call(_) => false,
         };
         falls.then_some(doom.blow)
+    }
+
+    /// Notes a call, and tells whether a blow falls at it.
+    pub(crate) fn blow_at_call(&self) -> Option<Blow> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let doom = self.doom?;
+        (doom.moment == Moment::Call(call)).then_some(doom.blow)
     }
 
     /// Stands still for a while: no request goes out and no answer comes in.
@@ -96,7 +108,7 @@ impl Life {
     }
 
     /// Waits while it stands still.
-    pub(super) async fn moves(&self) {
+    pub(crate) async fn moves(&self) {
         // The sender lives in `self`, so the channel cannot close while waiting.
         let _ = self.frozen.subscribe().wait_for(|frozen| !frozen).await;
     }

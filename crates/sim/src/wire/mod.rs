@@ -118,6 +118,15 @@ impl Air {
         self.struck.lock().push((Instant::now().duration_since(self.begun), fault));
     }
 
+    /// Counts what befell a controller.
+    pub(crate) fn count_of(&self, life: &Life, fault: Fault) {
+        self.count(fault);
+        if let Some(pattern) = fault.pattern() {
+            let who = life.name.split(' ').next().unwrap_or_default().to_owned();
+            *self.patterns.lock().entry((pattern, who)).or_default() += 1;
+        }
+    }
+
     /// What struck in order, each with the time since the world began.
     pub(crate) fn struck(&self) -> Vec<(Duration, Fault)> {
         self.struck.lock().clone()
@@ -312,11 +321,7 @@ impl Wire {
     }
 
     fn count(&self, fault: Fault) {
-        self.air.count(fault);
-        if let Some(pattern) = fault.pattern() {
-            let who = self.life.name.split(' ').next().unwrap_or_default().to_owned();
-            *self.air.patterns.lock().entry((pattern, who)).or_default() += 1;
-        }
+        self.air.count_of(&self.life, fault);
     }
 
     async fn die(&self, how: Fault) -> Response<Answer> {

@@ -58,11 +58,15 @@ pub(crate) enum Fault {
     Rewritten,
     /// The Application controller reads git from a mirror that is some seconds behind.
     GitBehind,
+    /// A controller dies when its intent to call a hook or a check is stored, before the call reaches anybody.
+    CallCrashBefore,
+    /// A controller dies when whom it called has done what it was asked, before that is on record.
+    CallCrashAfter,
 }
 
 impl Fault {
     /// Every one.
-    pub(crate) const ALL: [Fault; 25] = [
+    pub(crate) const ALL: [Fault; 27] = [
         Fault::CrashBefore,
         Fault::CrashAfter,
         Fault::Late,
@@ -88,11 +92,19 @@ impl Fault {
         Fault::ViewRefused,
         Fault::Rewritten,
         Fault::GitBehind,
+        Fault::CallCrashBefore,
+        Fault::CallCrashAfter,
     ];
 
-    /// Those of worlds that are not wide.
+    /// Those of worlds that are neither wide nor phased.
     pub(crate) fn narrow() -> &'static [Fault] {
-        &Fault::ALL[..Fault::ALL.len() - 1]
+        let wide = Fault::wide();
+        &wide[..wide.len() - 1]
+    }
+
+    /// Those of wide worlds: few of them call anybody.
+    pub(crate) fn wide() -> &'static [Fault] {
+        &Fault::ALL[..Fault::ALL.len() - 2]
     }
 
     /// As it is named on a command line: `crash-before`.
@@ -121,7 +133,11 @@ impl Fault {
     /// The pattern it follows, if it is one of the three.
     pub(crate) fn pattern(self) -> Option<Pattern> {
         match self {
-            Fault::CrashBefore | Fault::CrashAfter | Fault::FrozenLeader => Some(Pattern::Intermediate),
+            Fault::CrashBefore
+            | Fault::CrashAfter
+            | Fault::FrozenLeader
+            | Fault::CallCrashBefore
+            | Fault::CallCrashAfter => Some(Pattern::Intermediate),
             Fault::WatchCut | Fault::TooOld => Some(Pattern::Unobserved),
             Fault::Late | Fault::StaleList => Some(Pattern::Stale),
             _ => None,
@@ -156,6 +172,8 @@ impl Fault {
             Fault::ViewRefused => "status of the rollout refused",
             Fault::Rewritten => "specification rewritten on its way in",
             Fault::GitBehind => "push that comes late to the mirror of the Application controller",
+            Fault::CallCrashBefore => "crash before a call",
+            Fault::CallCrashAfter => "crash after a call",
         }
     }
 }

@@ -1,31 +1,39 @@
 //! The lines of the log, as far as they are written unless somebody asks for more.
 
+use std::cell::RefCell;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// What this thread logs, until it is dropped.
 pub(super) struct Lines {
     kept: Kept,
-    _guard: DefaultGuard,
 }
 
 type Kept = Arc<Mutex<Vec<(String, String)>>>;
 
-struct Listener(Kept);
+/// Hears every thread, and keeps what is said on those that somebody listens on. One for the whole process: whether a line is
+/// wanted at all is found out once, by whichever thread comes first.
+struct Listener;
+
+thread_local! {
+    static HEARD: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
 
 struct Fields(String);
 
 impl Lines {
     pub(super) fn listen() -> Lines {
+        static LISTENER: Once = Once::new();
+        LISTENER
+            .call_once(|| tracing::subscriber::set_global_default(Listener).expect("nobody else listens"));
         let kept = Kept::default();
-        let guard = tracing::subscriber::set_default(Listener(kept.clone()));
-        Lines { kept, _guard: guard }
+        HEARD.set(Some(kept.clone()));
+        Lines { kept }
     }
 
     /// The lines of a target.
@@ -37,6 +45,12 @@ impl Lines {
     /// All of them.
     pub(super) fn all(&self) -> String {
         self.kept.lock().iter().map(|(target, line)| format!("{target} {line}\n")).collect()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        HEARD.set(None);
     }
 }
 
@@ -54,9 +68,10 @@ impl Subscriber for Listener {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        let Some(kept) = HEARD.with_borrow(Clone::clone) else { return };
         let mut fields = Fields(String::new());
         event.record(&mut fields);
-        self.0.lock().push((event.metadata().target().to_owned(), fields.0));
+        kept.lock().push((event.metadata().target().to_owned(), fields.0));
     }
 
     fn enter(&self, _: &Id) {}

@@ -100,7 +100,8 @@ impl World {
         self.run = run;
         for target in self.targets.values().flatten() {
             self.pins.insert(target.name.clone(), pin.into());
-            let seen = SeenApp { progress: Progress::NotStarted, pin: pin.into(), touched: false };
+            let seen =
+                SeenApp { progress: Progress::NotStarted, pin: pin.into(), touched: false, skipped: false };
             self.seen.insert(target.name.clone(), seen);
         }
     }

@@ -3,10 +3,14 @@
 mod approval;
 mod budget;
 mod deletion;
+mod failures;
 mod held;
 mod hooks;
 mod order;
+mod passed;
+mod phased;
 mod progress;
+mod rollback;
 mod story;
 
 /// The judge must share no thought with what it judges.

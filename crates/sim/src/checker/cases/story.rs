@@ -19,6 +19,8 @@ pub(super) struct Story {
     ended: bool,
     by_people: Vec<(Timestamp, String, String)>,
     calls: Vec<HookCall>,
+    good: Vec<Entry>,
+    left: bool,
 }
 
 /// One state of an Application.
@@ -39,6 +41,8 @@ pub(super) struct App {
     /// When the last operation ended and the last comparison began.
     pub(super) ended: [&'static str; 2],
     pub(super) going: bool,
+    /// What its source follows.
+    pub(super) follows: &'static str,
     pub(super) annotations: Value,
 }
 
@@ -56,6 +60,7 @@ pub(super) fn done(name: &'static str, tier: &'static str, revision: &'static st
         synced: revision,
         ended: [""; 2],
         going: false,
+        follows: "main",
         annotations: json!({}),
     }
 }
@@ -72,7 +77,8 @@ impl App {
     }
 
     fn object(&self) -> Value {
-        let source = json!({"repoURL": "r", "path": format!("blue/{}", self.name), "targetRevision": "main"});
+        let source =
+            json!({"repoURL": "r", "path": format!("blue/{}", self.name), "targetRevision": self.follows});
         let destination = json!({"server": SERVER, "namespace": "demo"});
         let mut annotations = self.annotations.clone();
         if let Some((run, n)) = self.stamp {
@@ -130,7 +136,8 @@ impl Story {
         };
         let now = "2026-01-01T00:00:00Z".parse().expect("a date");
         let (entries, by_people, calls) = (Vec::new(), Vec::new(), Vec::new());
-        let mut story = Story { now, entries, git, ended: false, by_people, calls };
+        let mut story =
+            Story { now, entries, git, ended: false, by_people, calls, good: Vec::new(), left: false };
         story.set(&["a", "b", "c"], tiers, strategy, json!({}));
         story
     }
@@ -176,11 +183,24 @@ impl Story {
 
     /// A hook is called, and answers within a second if it does so well.
     pub(super) fn calls(&mut self, phase: usize, name: &str, key: &str, well: bool) {
+        self.calls_of("preHooks", phase, name, key, well);
+    }
+
+    /// The same for any list of a phase.
+    pub(super) fn calls_of(&mut self, list: &'static str, phase: usize, name: &str, key: &str, well: bool) {
         self.wait(1);
         let at = self.now;
         self.wait(1);
         let passed = well.then_some(self.now);
-        self.calls.push(HookCall { at, passed, key: key.to_owned(), phase, name: name.into() });
+        let (key, target, name) = (key.to_owned(), "".into(), name.into());
+        self.calls.push(HookCall { at, passed, key, phase, list, target, name });
+    }
+
+    /// A good state is put on record, or taken from it.
+    pub(super) fn keeps(&mut self, name: &str, change: Change, object: Value) {
+        self.wait(1);
+        let (cluster, resource, name) = ("control".into(), "controllerrevisions.apps".into(), name.into());
+        self.good.push(Entry { at: self.now, cluster, resource, name, change, object });
     }
 
     /// What a member shows.
@@ -224,6 +244,12 @@ impl Story {
         }
     }
 
+    /// People leave what has failed as it is.
+    pub(super) fn left(mut self) -> Story {
+        self.left = true;
+        self.end()
+    }
+
     /// Nothing more comes.
     pub(super) fn end(mut self) -> Story {
         self.ended = true;
@@ -249,6 +275,8 @@ impl Story {
             moment: SignedDuration::from_secs(2),
             ended: self.ended,
             calls: &self.calls,
+            good: &self.good,
+            left: self.left,
             blind: false,
         };
         let told =
