@@ -39,7 +39,7 @@ for (const [look, options, list] of looks) {
   for (const [name, path] of list) {
     if (only !== "" && !`${look}-${name}`.includes(only)) continue;
     await openPage(page, path);
-    await shoot(page, `${look}-${name}`, look === "360");
+    await shoot(page, `${look}-${name}`);
   }
   if (problems.length > 0) console.log(look, problems);
   await context.close();

@@ -182,7 +182,7 @@ function Notices({ application, waiting }: { application: Application; waiting: 
           <Glyph name="leaving" /> <span>This Application is being deleted, since <Ago time={metadata.deletionTimestamp} />.</span>
         </p>
       )}
-      {operation !== undefined && operation.phase !== "Succeeded" && operation.message !== undefined && operation.message !== "" && (
+      {operation !== undefined && operation.phase !== "Succeeded" && !(waiting.length > 0 && operation.phase === "Running") && operation.message !== undefined && operation.message !== "" && (
         <p className={`notice tone-${operation.phase === "Running" ? "active" : "bad"}`}>
           <Glyph name={operation.phase === "Running" ? "running" : "failed"} /> <span>{operation.message}</span>
         </p>

@@ -31,7 +31,7 @@ export interface Layout {
 export const nodeWidth = 232;
 export const nodeHeight = 54;
 const columnGap = 56;
-const rowGap = 12;
+const rowGap = 20;
 /** More siblings of one kind than this are one node, until it is opened. */
 export const foldLimit = 8;
 const deepest = 24;
@@ -84,7 +84,7 @@ function worst(nodes: GraphNode[]): HealthState | undefined {
   return worstFirst.find((health) => nodes.some((node) => node.health === health));
 }
 
-/** Leaves one below the other, each parent at the middle of its children. */
+/** Leaves one below the other, each parent beside the first of its children: the root of a tall tree is in sight where one begins to read. */
 export function layoutOf(root: GraphNode): Layout {
   const placed: Placed[] = [];
   let nextRow = 0;
@@ -95,7 +95,7 @@ export function layoutOf(root: GraphNode): Layout {
     placed.push({ node, x, y: 0, parent });
     depthSeen = Math.max(depthSeen, depth);
     const rows = node.children.map((child) => place(child, depth + 1, index));
-    const y = rows.length === 0 ? nextRow++ * (nodeHeight + rowGap) : ((rows[0] ?? 0) + (rows[rows.length - 1] ?? 0)) / 2;
+    const y = rows.length === 0 ? nextRow++ * (nodeHeight + rowGap) : (rows[0] ?? 0);
     placed[index] = { node, x, y, parent };
     return y;
   };
@@ -103,13 +103,16 @@ export function layoutOf(root: GraphNode): Layout {
   return { placed, width: (depthSeen + 1) * (nodeWidth + columnGap) - columnGap, height: Math.max(1, nextRow) * (nodeHeight + rowGap) - rowGap };
 }
 
-/** The line from a parent's right edge to a child's left. */
+const bend = 9;
+
+/** The line from a parent's right edge to a child's left; sisters share the trunk. */
 export function edgePath(from: Placed, to: Placed): string {
   const startX = from.x + nodeWidth;
   const startY = from.y + nodeHeight / 2;
   const endY = to.y + nodeHeight / 2;
+  if (startY === endY) return `M${startX} ${startY}H${to.x}`;
   const middle = startX + columnGap / 2;
-  return `M${startX} ${startY}C${middle} ${startY} ${middle} ${endY} ${to.x} ${endY}`;
+  return `M${startX} ${startY}H${middle - bend}Q${middle} ${startY} ${middle} ${startY + bend}V${endY - bend}Q${middle} ${endY} ${middle + bend} ${endY}H${to.x}`;
 }
 
 /** Which node an arrow key leads to: right to the first child, left to the parent, up and down among those at the same depth. */

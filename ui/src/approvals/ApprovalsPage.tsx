@@ -10,7 +10,7 @@ import { Glyph } from "../parts/Glyph";
 import { applicationPath, rolloutPath, useQuery } from "../parts/route";
 import { SearchField } from "../parts/SearchField";
 import { Loading, Nothing, Refused } from "../parts/Standing";
-import { Ago } from "../parts/time";
+import { Lasted } from "../parts/time";
 import { DecisionDialog } from "./DecisionDialog";
 import { blastWords, byKind, inOrder, isGrave, kindWords, wordToType } from "./gravity";
 import "./approvals.css";
@@ -161,7 +161,7 @@ function Row({ approval, chosen, refused, onToggle, onApprove, onReject }: RowPr
           {byKind(resources).map(({ kind, number, grave: heavy }) => (
             <li key={kind} className={heavy ? "kind kind-grave" : "kind"}>
               {heavy && <Glyph name="person" label="Grave" />}
-              {number} {kind}
+              {number} × {kind}
             </li>
           ))}
         </ul>
@@ -189,7 +189,7 @@ function Row({ approval, chosen, refused, onToggle, onApprove, onReject }: RowPr
         <div>
           <dt>Waiting</dt>
           <dd>
-            <Ago time={approval.since} />
+            for <Lasted from={approval.since} />
           </dd>
         </div>
         <div>

@@ -65,7 +65,7 @@ export function DecisionDialog({ decision, approvals, onClose }: { decision: cal
           {byKind(resources).map(({ kind, number, grave: heavy }) => (
             <li key={kind} className={heavy ? "kind kind-grave" : "kind"}>
               {heavy && <Glyph name="person" label="Grave" />}
-              {number} {kind}
+              {number} × {kind}
             </li>
           ))}
         </ul>

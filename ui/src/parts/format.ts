@@ -21,13 +21,18 @@ function two(length: number, large: number, largeName: string, small: number, sm
   return rest === 0 || length >= coarseFrom ? `${whole}${largeName}` : `${whole}${largeName} ${rest}${smallName}`;
 }
 
-/** How long ago, or in how long; nothing for what is no time. */
+/** How long ago, roughly, or in how long; nothing for what is no time. */
 export function relative(time: string | undefined | null, now: number): string {
   const at = timeOf(time);
   if (at === undefined) return "";
   const distance = now - at;
   if (Math.abs(distance) < 5 * second) return "just now";
-  return distance > 0 ? `${duration(distance)} ago` : `in ${duration(-distance)}`;
+  return distance > 0 ? `${largest(distance)} ago` : `in ${duration(-distance)}`;
+}
+
+/** What is past is told roughly. */
+function largest(length: number): string {
+  return duration(length).split(" ")[0] ?? "";
 }
 
 /** How long from one time to another, or until now. */

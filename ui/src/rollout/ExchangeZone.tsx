@@ -32,9 +32,8 @@ function GateRow({ gate, waitUntil }: { gate: Gate; waitUntil: string | undefine
     <li className={`gate tone-${look.tone}`}>
       <Glyph name={look.glyph} className={look.glyph === "running" ? "turning" : ""} />
       <span className="gate-name">{gate.name}</span>
-      <span className="gate-kind">{kinds[gate.kind] ?? gate.kind}</span>
       <span className="gate-state">
-        {look.word}
+        {kinds[gate.kind] ?? gate.kind} · {look.word.toLowerCase()}
         {gate.state === "Running" && waitUntil !== undefined && <> · <Until time={waitUntil} /> left</>}
         {gate.state === "Running" && waitUntil === undefined && gate.startedAt !== undefined && <> · <Lasted from={gate.startedAt} /></>}
         {gate.state !== "Running" && gate.seconds !== undefined && ` · ${duration(gate.seconds * 1000)}`}

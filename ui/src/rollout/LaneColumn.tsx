@@ -36,7 +36,9 @@ export const LaneColumn = memo(function LaneColumn({ lane, position, baton, text
         {lane.selector !== "" && <p className="lane-selector">{lane.selector}</p>}
         <Track counts={counts} label={`Progress of ${lane.title}`} slim />
         <p className="lane-counts">
-          <b>{counts.done}</b> of {counts.total}
+          <span>
+            <b>{counts.done}</b> of {counts.total}
+          </span>
           {counts.updating > 0 && <span className="tone-active">{counts.updating} under way{lane.maxUpdate === undefined ? "" : ` of ${lane.maxUpdate} at once`}</span>}
           {counts.updating === 0 && lane.maxUpdate !== undefined && lane.state !== "Done" && <span>{lane.maxUpdate === 0 ? "by hand" : `${lane.maxUpdate} at once`}</span>}
           {counts.failed > 0 && <span className="tone-bad">{counts.failed} failed</span>}

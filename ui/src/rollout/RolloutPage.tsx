@@ -86,14 +86,13 @@ function Head({ rollout, onAct }: { rollout: Rollout; onAct: (action: ActionName
         <h1 tabIndex={-1}>{rollout.name}</h1>
         <Chip look={look} large />
       </div>
+      <Actions actions={rollout.actions} onAct={onAct} />
       <p className="rollout-reason" aria-live="polite">
         {rollout.reason}
       </p>
-      <div className="rollout-progress">
-        <Track counts={rollout.counts} label={`Progress of ${rollout.name}`} />
-        <Tally counts={rollout.counts} />
-      </div>
+      <Track counts={rollout.counts} label={`Progress of ${rollout.name}`} />
       <div className="rollout-foot">
+        <Tally counts={rollout.counts} />
         <dl className="strip">
           {rollout.run !== undefined && <Fact name="Run">{`#${rollout.run}`}</Fact>}
           {rollout.revision !== undefined && (
@@ -114,7 +113,6 @@ function Head({ rollout, onAct }: { rollout: Rollout; onAct: (action: ActionName
             </Fact>
           )}
         </dl>
-        <Actions actions={rollout.actions} onAct={onAct} />
       </div>
     </header>
   );
@@ -131,30 +129,40 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
 
 const ranked = (actions: OfferedAction[]) => [...actions].sort((left, right) => actionOrder.indexOf(left.action) - actionOrder.indexOf(right.action)).filter((each) => each.action in wordings);
 
+/** What is rarely said stands one step further away. */
+const rare = new Set<ActionName>(["skip", "rollback-all"]);
+
 /** A button where the caller may and it makes sense; for the rest, why there is none. */
 function Actions({ actions, onAct }: { actions: OfferedAction[]; onAct: (action: ActionName) => void }) {
   const possible = ranked(actions).filter((each) => each.allowed && each.sensible);
   const others = ranked(actions).filter((each) => !each.allowed || !each.sensible);
+  const further = possible.filter(({ action }) => rare.has(action));
+  const button = (action: ActionName, main: boolean) => (
+    <button key={action} type="button" className={main ? "button button-main" : "button"} onClick={() => onAct(action)}>
+      <Glyph name={wordings[action].glyph} />
+      {wordings[action].label}
+    </button>
+  );
   return (
     <div className="actions">
-      {possible.map(({ action }, index) => (
-        <button key={action} type="button" className={`button${index === 0 ? " button-main" : ""}`} onClick={() => onAct(action)}>
-          <Glyph name={wordings[action].glyph} />
-          {wordings[action].label}
-        </button>
-      ))}
-      {others.length > 0 && (
+      {possible.filter(({ action }) => !rare.has(action)).map(({ action }, index) => button(action, index === 0))}
+      {further.length + others.length > 0 && (
         <details className="others">
-          <summary>{possible.length === 0 ? "Why are there no buttons?" : "Why not others?"}</summary>
-          <ul>
-            {others.map(({ action, allowed, why }) => (
-              <li key={action}>
-                <Glyph name={allowed ? wordings[action].glyph : "lock"} />
-                <b>{wordings[action].label}</b>
-                <span>{why ?? (allowed ? "makes no sense now" : `needs applicationsets, action/argoproj.io/ApplicationSet/${action}`)}</span>
-              </li>
-            ))}
-          </ul>
+          <summary className="button">{possible.length === 0 ? "Why are there no buttons?" : "More"}</summary>
+          <div className="others-box">
+            {further.length > 0 && <p className="row">{further.map(({ action }) => button(action, false))}</p>}
+            {others.length > 0 && (
+              <ul aria-label="What cannot be done now">
+                {others.map(({ action, allowed, why }) => (
+                  <li key={action}>
+                    <Glyph name={allowed ? wordings[action].glyph : "lock"} />
+                    <b>{wordings[action].label}</b>
+                    <span>{why ?? (allowed ? "makes no sense now" : `needs applicationsets, action/argoproj.io/ApplicationSet/${action}`)}</span>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </div>
         </details>
       )}
     </div>
