@@ -31,8 +31,21 @@ export function pauseAfter(failures: number, random: number): number {
 /** Opens the stream; the answer closes it. */
 export function follow(path: string, listener: Listener): () => void {
   const ended = new AbortController();
-  void run(path, listener, ended.signal);
+  void run(path, steady(listener), ended.signal);
   return () => ended.abort();
+}
+
+/** What is old stays so until something new is heard: that one tries again is no news. */
+function steady(listener: Listener): Listener {
+  let stale = false;
+  return {
+    ...listener,
+    link: (link, problem) => {
+      if (stale && link === "connecting") return;
+      stale = link === "stale";
+      listener.link(link, problem);
+    },
+  };
 }
 
 async function run(path: string, listener: Listener, ended: AbortSignal): Promise<void> {
