@@ -1,4 +1,4 @@
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // The mock of `npm run mock`, or a `baton server`, that `npm run dev` fetches data from.
 const api = process.env.BATON_UI_API ?? "http://127.0.0.1:23100";
@@ -16,5 +16,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
   },
+  // The tests in a browser have a runner of their own: `npm run e2e`.
+  test: { include: ["test/*.test.ts"] },
   server: { host: "127.0.0.1", port: 23101, strictPort: true, proxy: { "/api": api, "/auth": api } },
 });

@@ -49,7 +49,7 @@ async function serve(world, request, response) {
   const body = request.method === "POST" ? JSON.parse(await text(request)) : undefined;
   const parts = url.pathname.slice("/api/".length).split("/").map(decodeURIComponent);
   if (parts[1] === "session") return session(parts, request, response, body, user);
-  if (parts[1] === "settings") return send(response, {});
+  if (parts[1] === "settings") return send(response, user === undefined ? {} : { controllerNamespace: "argocd" });
   if (user === undefined) return fail(response, 401, 16, "no session information");
   if (parts[0] === "version") return send(response, { Version: "v3.5.0", BuildDate: "2026-11-01T00:00:00Z", ExtraBuildInfo: "baton 0.9.0", Platform: "linux/amd64" });
   if (user === "broken" && request.method === "GET") return fail(response, 500, 13, "the cache of the control plane is not filled yet");

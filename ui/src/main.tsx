@@ -8,6 +8,7 @@ import { routeOf, usePath, type Route } from "./parts/route";
 import { Loading, Nothing, Refused } from "./parts/Standing";
 import { ApiError } from "./api/request";
 import { RolloutPage } from "./rollout/RolloutPage";
+import { Net } from "./shell/Net";
 import { LoginPage } from "./shell/LoginPage";
 import { askWho, session } from "./shell/session";
 import { Shell } from "./shell/Shell";
@@ -73,7 +74,9 @@ function Root() {
   return (
     <Shell user={who.user}>
       <Suspense fallback={<Loading what="the page" />}>
-        <Page key={path} route={route} />
+        <Net key={path}>
+          <Page route={route} />
+        </Net>
       </Suspense>
     </Shell>
   );

@@ -189,6 +189,8 @@ export interface UserInfo {
 
 export interface ServerSettings {
   url?: string;
+  /** The control plane's namespace, told to those who are signed in. */
+  controllerNamespace?: string;
   oidcConfig?: { name?: string };
   dexConfig?: { connectors?: { name?: string }[] | null };
   userLoginsDisabled?: boolean;

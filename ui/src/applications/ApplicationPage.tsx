@@ -8,7 +8,7 @@ import { Chip } from "../parts/Chip";
 import { shortRevision } from "../parts/format";
 import { Glyph } from "../parts/Glyph";
 import { rolloutPath, setQuery, useQuery } from "../parts/route";
-import { Loading, Refused } from "../parts/Standing";
+import { Loading, Outdated, Refused } from "../parts/Standing";
 import { Ago, Lasted } from "../parts/time";
 import { healthLook, syncLook } from "../parts/tone";
 import { ApproveDialog } from "./ApproveDialog";
@@ -28,7 +28,12 @@ const tabs = [["resources", "Resources"], ["diff", "Difference"], ["events", "Ev
 export default function ApplicationPage({ namespace, name }: { namespace: string; name: string }) {
   const { value: application, error, again } = useApplication(namespace, name);
   if (application === undefined) return error === undefined ? <Loading what={name} /> : <Refused error={error} what={`the Application ${namespace}/${name}`} again={again} />;
-  return <Shown application={application} again={again} />;
+  return (
+    <>
+      <Outdated error={error} again={again} />
+      <Shown application={application} again={again} />
+    </>
+  );
 }
 
 function Shown({ application, again }: { application: Application; again: () => void }) {
@@ -55,7 +60,7 @@ function Shown({ application, again }: { application: Application; again: () => 
       </div>
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`}>
         {tab === "resources" && <Resources application={application} resources={resources} waiting={waiting} mayApprove={(resource) => may(approvalRight(resource))} chosen={chosen} onChoose={setChosen} onApprove={setApproving} />}
-        {tab === "diff" && <DiffView namespace={namespace} name={name} />}
+        {tab === "diff" && <DiffView namespace={namespace} name={name} at={application.status?.reconciledAt} />}
         {tab === "events" && <Events namespace={namespace} name={name} />}
         {tab === "history" && <History application={application} maySync={may("sync")} again={again} />}
       </div>
@@ -83,6 +88,10 @@ function Head({ application, maySync, onSync }: { application: Application; mayS
   const source = spec.source ?? spec.sources?.[0];
   const owner = metadata.ownerReferences?.find((each) => each.kind === "ApplicationSet");
   const running = status?.operationState?.phase === "Running";
+  const lookAgain = () => {
+    setError(undefined);
+    calls.application(metadata.namespace, metadata.name, "normal").then(() => undefined, (cause: unknown) => setError(asApiError(cause).message));
+  };
   const terminate = () => {
     calls.terminateOperation(metadata.namespace, metadata.name).then(() => setError(undefined), (cause: unknown) => setError(asApiError(cause).message));
   };
@@ -98,6 +107,9 @@ function Head({ application, maySync, onSync }: { application: Application; mayS
           <Chip look={syncLook(status?.sync?.status)} quiet />
         </p>
         <div className="actions">
+          <button type="button" className="button" onClick={lookAgain} title="Compare with git again">
+            <Glyph name="search" /> Look again
+          </button>
           {maySync === true && running && (
             <button type="button" className="button" onClick={terminate}>
               <Glyph name="aborted" /> Stop the operation
@@ -210,7 +222,7 @@ function Resources({ application, resources, waiting, chosen, mayApprove, onChoo
   const { name, namespace } = application.metadata;
   const asList = useQuery().get("as") === "list";
   // The tree is asked for again when the Application has been looked at anew.
-  const tree = useLoaded(`tree ${namespace}/${name} ${application.status?.reconciledAt ?? ""} ${application.status?.operationState?.finishedAt ?? ""}`, () => calls.resourceTree(namespace, name));
+  const tree = useLoaded(`tree ${namespace}/${name} ${application.status?.reconciledAt ?? ""}/${application.status?.operationState?.finishedAt ?? ""}`, () => calls.resourceTree(namespace, name));
   return (
     <>
       <div className="toolbar" role="group" aria-label="Shown as">

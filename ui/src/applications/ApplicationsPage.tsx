@@ -9,7 +9,7 @@ import { count, shortRevision } from "../parts/format";
 import { Glyph } from "../parts/Glyph";
 import { applicationPath, useQuery } from "../parts/route";
 import { SearchField } from "../parts/SearchField";
-import { Loading, Nothing, Refused } from "../parts/Standing";
+import { Loading, Nothing, Outdated, Refused } from "../parts/Standing";
 import { healthLook, syncLook, type Look } from "../parts/tone";
 import { VirtualRows } from "../parts/VirtualRows";
 import { askedFor, standingOf, standings } from "./list";
@@ -32,6 +32,7 @@ export default function ApplicationsPage() {
   const shown = all.filter((app) => askedFor(app, query.get("q") ?? "", query.get("show") ?? ""));
   return (
     <>
+      <Outdated error={error} again={again} />
       <header className="page-head">
         <h1 tabIndex={-1}>{count(all.length, "Application")}</h1>
         <p className="quiet">{shown.length === all.length ? "in all projects you may see" : `${shown.length.toLocaleString("en-GB")} shown`}</p>

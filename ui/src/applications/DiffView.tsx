@@ -7,10 +7,10 @@ import { contextOf, differs, diffOf, linesOf } from "./difference";
 
 const marks = { same: " ", added: "+", removed: "−", gap: "⋯" } as const;
 
-/** How the cluster differs from git: of everything, or of one resource. */
-export function DiffView({ namespace, name, only }: { namespace: string; name: string; only?: ResourceRef }) {
+/** How the cluster differs from git: of everything, or of one resource. It is asked for again when `at`, the time of the last comparison, moves on. */
+export function DiffView({ namespace, name, only, at }: { namespace: string; name: string; only?: ResourceRef; at?: string | undefined }) {
   const [all, setAll] = useState(only !== undefined);
-  const loaded = useLoaded(`diff ${namespace}/${name} ${only === undefined ? "" : `${only.kind}/${only.name}`}`, () => calls.managedResources(namespace, name, only));
+  const loaded = useLoaded(`diff ${namespace}/${name} ${only === undefined ? "" : `${only.kind}/${only.name}`} ${at ?? ""}`, () => calls.managedResources(namespace, name, only));
   if (loaded.value === undefined) return loaded.error === undefined ? <Loading what="the difference" /> : <Refused error={loaded.error} what="the difference" again={loaded.again} />;
   const compared = loaded.value.filter((resource) => resource.hook !== true).map((resource) => ({ resource, lines: diffOf(linesOf(resource.normalizedLiveState ?? resource.liveState), linesOf(resource.predictedLiveState ?? resource.targetState)) }));
   const shown = only === undefined ? compared.filter(({ lines }) => differs(lines)) : compared.filter(({ resource }) => resource.kind === only.kind && resource.name === only.name);

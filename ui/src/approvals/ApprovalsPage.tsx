@@ -9,7 +9,7 @@ import { FilterChips } from "../parts/FilterChips";
 import { Glyph } from "../parts/Glyph";
 import { applicationPath, rolloutPath, useQuery } from "../parts/route";
 import { SearchField } from "../parts/SearchField";
-import { Loading, Nothing, Refused } from "../parts/Standing";
+import { Loading, Nothing, Outdated, Refused } from "../parts/Standing";
 import { Lasted } from "../parts/time";
 import { DecisionDialog } from "./DecisionDialog";
 import { blastWords, byKind, inOrder, isGrave, kindWords, wordToType } from "./gravity";
@@ -57,6 +57,7 @@ export function ApprovalsPage() {
   };
   return (
     <>
+      <Outdated error={error} again={again} />
       <header className="page-head">
         <h1 tabIndex={-1}>{value.length === 1 ? "One thing waits for a person" : `${value.length} things wait for a person`}</h1>
         <p className="quiet">{blastWords(value)} in all. Nothing of it happens before somebody says so.</p>

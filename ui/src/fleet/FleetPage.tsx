@@ -10,7 +10,7 @@ import { count, percent, shortRevision } from "../parts/format";
 import { Glyph } from "../parts/Glyph";
 import { rolloutPath, setQuery, useQuery } from "../parts/route";
 import { SearchField } from "../parts/SearchField";
-import { Loading, Nothing, Refused } from "../parts/Standing";
+import { Loading, Nothing, Outdated, Refused } from "../parts/Standing";
 import { Ago, Lasted } from "../parts/time";
 import { healthLook, rolloutLook } from "../parts/tone";
 import { Track } from "../parts/Track";
@@ -41,6 +41,7 @@ export function FleetPage() {
   const shown = all.filter((set) => asked(set, filter));
   return (
     <>
+      <Outdated error={error} again={again} />
       <header className="page-head">
         <h1 tabIndex={-1}>{headline(all)}</h1>
         <p className="quiet">

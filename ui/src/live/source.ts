@@ -45,6 +45,12 @@ export interface Loaded<T> {
   again: () => void;
 }
 
+/** The last word of a key is a version: what was there stays while a newer one of the same thing is asked for. */
+function sameThing(before: string, now: string): boolean {
+  const thing = (key: string) => key.slice(0, key.lastIndexOf(" "));
+  return before === now || (thing(before) === thing(now) && thing(now) !== "");
+}
+
 /** Asks once, and anew whenever `key` changes or `again` is called. */
 export function useLoaded<T>(key: string, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ key: string; value: T | undefined; error: ApiError | undefined; loading: boolean }>({
@@ -53,7 +59,7 @@ export function useLoaded<T>(key: string, load: () => Promise<T>): Loaded<T> {
   const [asked, setAsked] = useState(0);
   useEffect(() => {
     let wanted = true;
-    setState((before) => ({ key, value: before.key === key ? before.value : undefined, error: undefined, loading: true }));
+    setState((before) => ({ key, value: sameThing(before.key, key) ? before.value : undefined, error: undefined, loading: true }));
     load().then(
       (value) => wanted && setState({ key, value, error: undefined, loading: false }),
       (cause: unknown) => wanted && setState((before) => ({ ...before, key, error: asApiError(cause), loading: false })),

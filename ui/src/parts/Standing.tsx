@@ -32,6 +32,20 @@ export function Refused({ error, what, again }: { error: ApiError; what: string;
   );
 }
 
+/** What was there is shown still, though it can no longer be read. */
+export function Outdated({ error, again }: { error: ApiError | undefined; again: () => void }) {
+  if (error === undefined) return null;
+  return (
+    <p className="notice notice-page tone-bad" role="alert">
+      <Glyph name="failed" />
+      <span>What you see is the last that could be read: {error.message}.</span>
+      <button type="button" className="button button-small" onClick={again}>
+        Try again
+      </button>
+    </p>
+  );
+}
+
 export function Nothing({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="standing standing-empty">

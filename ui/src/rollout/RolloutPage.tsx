@@ -9,7 +9,7 @@ import { shortRevision } from "../parts/format";
 import { Glyph } from "../parts/Glyph";
 import { useQuery } from "../parts/route";
 import { SearchField } from "../parts/SearchField";
-import { Loading, Nothing, Refused } from "../parts/Standing";
+import { Loading, Nothing, Outdated, Refused } from "../parts/Standing";
 import { Ago, Lasted } from "../parts/time";
 import { rolloutLook } from "../parts/tone";
 import { Tally, Track } from "../parts/Track";
@@ -28,7 +28,12 @@ export function RolloutPage({ namespace, name }: { namespace: string; name: stri
   if (rollout === undefined) {
     return error === undefined ? <Loading what={name} /> : <Refused error={error} what={`the set ${namespace}/${name}`} again={again} />;
   }
-  return <Shown rollout={rollout} />;
+  return (
+    <>
+      <Outdated error={error} again={again} />
+      <Shown rollout={rollout} />
+    </>
+  );
 }
 
 function Shown({ rollout }: { rollout: Rollout }) {
