@@ -28,6 +28,7 @@ describe("the baton is", () => {
   it("in the zone after it while a gate is not passed", () => expect(batonIn([lane("phase-0-0", "Open", [target("a", "Healthy")], [gate("check", "Running")])])).toEqual({ at: "zone", index: 1 }));
   it("in the zone before it while a hook runs", () => expect(batonIn([lane("phase-0-0", "Open", [target("a")], [gate("preHook", "Running")])])).toEqual({ at: "zone", index: 0 }));
   it("between a lane that is done and one that has not begun", () => expect(batonIn([lane("step-1", "Done"), lane("step-2", "Pending")])).toEqual({ at: "zone", index: 1 }));
+  it("before the first lane once its hook is called", () => expect(batonIn([lane("phase-0-0", "Pending", [], [gate("preHook", "Running")])])).toEqual({ at: "zone", index: 0 }));
   it("nowhere before the start and after the end", () => {
     expect(batonIn([lane("step-1", "Pending")])).toBeUndefined();
     expect(batonIn([lane("step-1", "Done"), lane("step-2", "Skipped")])).toBeUndefined();

@@ -38,7 +38,7 @@ export default function ApplicationsPage() {
         <p className="quiet">{shown.length === all.length ? "in all projects you may see" : `${shown.length.toLocaleString("en-GB")} shown`}</p>
       </header>
       <div className="toolbar">
-        <SearchField label="Find by name, cluster, project or label" />
+        <SearchField label="Find by name, cluster or label" />
         <FilterChips
           field="show"
           label="Show only"

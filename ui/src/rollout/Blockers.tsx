@@ -4,11 +4,24 @@ import { count } from "../parts/format";
 import { Glyph } from "../parts/Glyph";
 import { Lasted, Until } from "../parts/time";
 
+interface Properties {
+  blockers: Blocker[];
+  approvals: number;
+  /** Whether it is under way: then the place is kept, so that the board does not jump when a wait comes or goes. */
+  moving: boolean;
+}
+
 /** What is in the way: since when, and what ends it. */
-export function Blockers({ blockers, approvals }: { blockers: Blocker[]; approvals: number }) {
-  if (blockers.length === 0 && approvals === 0) return null;
+export function Blockers({ blockers, approvals, moving }: Properties) {
+  const none = blockers.length === 0 && approvals === 0;
+  if (none && !moving) return null;
   return (
     <section className="blockers" aria-label="What it waits for">
+      {none && (
+        <p className="blocker blocker-none">
+          <Glyph name="chevron" /> Nothing is in its way.
+        </p>
+      )}
       {approvals > 0 && (
         <article className="blocker blocker-person">
           <Glyph name="person" />
@@ -25,23 +38,21 @@ export function Blockers({ blockers, approvals }: { blockers: Blocker[]; approva
           <Glyph name="pending" />
           <div>
             <h3>
-              <b>{blocker.reason}</b> {blocker.object}
+              {blocker.reason} <span>{blocker.object}</span>
             </h3>
             <p>{blocker.message}</p>
-            <p className="blocker-ends">
-              <span>
-                Ends when <em>{blocker.unblocks}</em>
-              </span>
-              <span>
-                for <Lasted from={blocker.since} />
-              </span>
-              {blocker.nextCheckAt !== undefined && (
-                <span>
-                  looked at again in <Until time={blocker.nextCheckAt} />
-                </span>
-              )}
-            </p>
           </div>
+          <p className="blocker-ends">
+            Ends when {blocker.unblocks}
+            <span>
+              for <Lasted from={blocker.since} />
+            </span>
+            {blocker.nextCheckAt !== undefined && (
+              <span>
+                looked at again in <Until time={blocker.nextCheckAt} />
+              </span>
+            )}
+          </p>
         </article>
       ))}
     </section>

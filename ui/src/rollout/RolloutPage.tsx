@@ -47,7 +47,7 @@ function Shown({ rollout }: { rollout: Rollout }) {
   return (
     <>
       <Head rollout={rollout} onAct={(action) => setAsking({ action })} />
-      <Blockers blockers={rollout.blockers} approvals={rollout.approvals} />
+      <Blockers blockers={rollout.blockers} approvals={rollout.approvals} moving={rollout.state === "Progressing" || rollout.state === "RollingBack"} />
       {empty ? (
         <Nothing title="This set has no Applications">
           <p>Its generators gave nothing. What they would give is shown by</p>

@@ -54,7 +54,7 @@ export function batonIn(lanes: LaneHead[]): { at: "zone" | "lane"; index: number
   const index = lanes.findIndex((lane) => !over.has(lane.state));
   const lane = lanes[index];
   if (lane === undefined) return undefined;
-  if (lane.state === "Pending") return index === 0 && lanes.every((each) => each.state === "Pending") ? undefined : { at: "zone", index };
+  if (lane.state === "Pending") return index > 0 || lane.gates.some((gate) => gate.state !== "Pending") ? { at: "zone", index } : undefined;
   const { total, done } = lane.counts;
   const waits = lane.gates.some((gate) => !before.has(gate.kind) && gate.state !== "Passed" && gate.state !== "Skipped");
   if (total > 0 && done === total && waits) return { at: "zone", index: index + 1 };
