@@ -16,7 +16,7 @@ function laneHead({ id, kind, title, selector, state, gates, targets, maxUpdate,
 export function rollout(set, user, withTargets = true) {
   return {
     ...summary(set), uid: set.uid, resourceVersion: String(set.version), restarts: 0, pausedAt: set.state === "Paused" ? set.pausedAt : undefined,
-    revisions: [{ repoURL: `https://git.example.com/fleet/${set.name}.git`, targetRevision: "main", revision: set.to }],
+    revisions: [{ repoURL: set.repository ?? `https://git.example.com/fleet/${set.name}.git`, targetRevision: "main", revision: set.to }],
     lanes: set.lanes.map((lane) => (withTargets ? { ...laneHead(lane), targets: lane.targets.map(target) } : laneHead(lane))),
     blockers: blockers(set), conditions: conditions(set), actions: actions(set, user), command: `baton appset get ${set.name} --watch`, history: set.history.length === 0 ? undefined : set.history,
   };
@@ -31,14 +31,14 @@ export function modified(set, user, changed) {
 function blockers(set) {
   const since = set.startedAt;
   const failed = set.lanes.flatMap((lane) => lane.targets).find((each) => each.state === "Failed");
-  if (set.state === "Failed") return [{ reason: "ApplicationFailed", object: failed.name, message: failed.message, since: failed.since, unblocks: "it is retried, skipped, or becomes healthy by itself", nextCheckAt: new Date(Date.now() + 95_000).toISOString() }];
-  if (set.state === "Paused") return [{ reason: "Paused", object: set.name, message: "The annotation baton.dev/paused holds it.", since: set.pausedAt ?? since, unblocks: "somebody resumes it" }];
-  if (set.state === "Waiting" && set.name === "kiosk") return [{ reason: "DeletionFuse", object: set.name, message: "34 of 60 Applications are no longer generated; the fuse allows 30.", since, unblocks: "a person approves exactly this deletion, or the generators give them again" }];
-  if (set.state === "Waiting") return [{ reason: "AwaitingApproval", object: set.lanes[1].targets[4].name, message: "Its sync waits for approval to prune three resources.", since, unblocks: "a person approves or rejects the prune" }];
-  if (set.state === "Invalid") return [{ reason: "InvalidRolloutConfig", object: set.name, message: set.reason, since, unblocks: "the field is mended" }];
+  if (set.state === "Failed") return [{ reason: "ApplicationFailed", object: failed.name, message: failed.message, since: failed.since, unblocks: "it to become healthy, or a person to retry or skip it", nextCheckAt: new Date(Date.now() + 95_000).toISOString() }];
+  if (set.state === "Paused") return [{ reason: "Paused", object: set.name, message: "The annotation baton.dev/paused holds it.", since: set.pausedAt ?? since, unblocks: "somebody to resume it" }];
+  if (set.state === "Waiting" && set.name === "kiosk") return [{ reason: "DeletionFuse", object: set.name, message: "34 of 60 Applications are no longer generated; the fuse allows 30.", since, unblocks: "a person to approve exactly this deletion, or the generators to give them again" }];
+  if (set.state === "Waiting") return [{ reason: "AwaitingApproval", object: set.lanes[1].targets[4].name, message: "Its sync waits for approval to prune three resources.", since, unblocks: "a person to approve or reject the prune" }];
+  if (set.state === "Invalid") return [{ reason: "InvalidRolloutConfig", object: set.name, message: set.reason, since, unblocks: "the field to be mended" }];
   const gate = set.lanes.flatMap((lane) => lane.gates).find((each) => each.state === "Running");
   if (gate === undefined) return [];
-  return [{ reason: "PhaseGate", object: gate.name, message: `The ${gate.kind === "wait" ? "wait" : "call"} is under way.`, since: gate.startedAt, unblocks: gate.kind === "wait" ? "its time is over, or somebody advances" : "it answers 200" }];
+  return [{ reason: "PhaseGate", object: gate.name, message: `The ${gate.kind === "wait" ? "wait" : "call"} is under way.`, since: gate.startedAt, unblocks: gate.kind === "wait" ? "its time to be over, or somebody to advance it" : "the answer 200" }];
 }
 
 function conditions(set) {

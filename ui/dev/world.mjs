@@ -127,6 +127,23 @@ function makeSets(world) {
   const broken = newSet(world, "batch", "data", "RollingSync", [lane("step-1", "step", "Step 1", "tier In (a)", targets(world, "batch", 5, 1))]);
   broken.held = "Invalid";
 
+  // Both orders at once, phases of two generators, and more lanes than fit on a screen.
+  const atlas = newSet(world, "atlas", "platform", "RollingSync+Phases", []);
+  const members = targets(world, "atlas", 24, 1);
+  atlas.lanes = [
+    lane("step-1", "step", "Step 1", "env In (dev)", members.slice(0, 8)),
+    lane("step-2", "step", "Step 2", "env In (prod)", members.slice(8), { maxUpdate: 4 }),
+    ...Array.from({ length: 6 }, (_, index) => lane(`phase-0-${index}`, "phase", `ring-${index}`, `ring In (${index})`, members.slice(index * 4, index * 4 + 4), { gates: [gate("check", "error-rate")] })),
+    lane("phase-1-0", "phase", "labs", "all", targets(world, "atlas-lab", 2, 30)),
+  ];
+  for (const each of members) Object.assign(each, { from: atlas.from.slice(0, 7), to: atlas.to.slice(0, 7) });
+
+  // What people write into repositories is not always kind.
+  const hostile = newSet(world, `${"very-long-name-of-a-set-".repeat(8)}end`, "default", "RollingSync", [lane("step-1", "step", "<b>Step</b> 1", `name In (${"x".repeat(240)})`, targets(world, "w".repeat(180), 3, 1))]);
+  hostile.held = "Failed";
+  hostile.repository = "javascript:alert(document.cookie)";
+  Object.assign(hostile.lanes[0].targets[0], { state: "Failed", message: `<img src=x onerror="alert(1)"> ${"unbroken".repeat(60)}` });
+
   const settled = ["auth", "billing", "catalog", "cert-manager", "dns", "fluent", "gateway", "identity", "metrics", "notify", "pricing", "tracing", "vault", "warehouse"].map((name, index) => {
     const set = newSet(world, name, ["platform", "payments", "storefront", "security"][index % 4], index % 5 === 0 ? "AllAtOnce" : "RollingSync", [
       lane("step-1", "step", "Step 1", "all", targets(world, name, 3 + Math.floor(random() * 22), 1)),
@@ -137,7 +154,7 @@ function makeSets(world) {
     set.idle = true;
     return set;
   });
-  return [web, checkout, edge, ledger, search, retired, broken, ...settled];
+  return [web, checkout, edge, ledger, search, retired, broken, atlas, hostile, ...settled];
 }
 
 function newSet(world, name, project, strategy, lanes) {

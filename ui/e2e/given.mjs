@@ -11,6 +11,7 @@ const from = process.env;
 export async function given() {
   const mock = from.BATON_E2E_URL === undefined ? await startMock() : undefined;
   return {
+    mocked: mock !== undefined,
     url: mock?.url ?? from.BATON_E2E_URL.replace(/\/$/, ""),
     admin: { user: from.BATON_E2E_USER ?? "admin", password: from.BATON_E2E_PASSWORD ?? "admin" },
     viewer: { user: from.BATON_E2E_VIEWER ?? "viewer", password: from.BATON_E2E_VIEWER_PASSWORD ?? "viewer" },

@@ -9,11 +9,17 @@ import { wireTo } from "./wire.mjs";
 
 let world;
 let browser;
-const pages = () => ["/", `/rollouts/${world.rollout}`, "/approvals", "/applications", "/settings", "/audit", "/no/such/page"];
+const hostile = `argocd/${"very-long-name-of-a-set-".repeat(8)}end`;
+let anApplication = "/applications";
+const pages = () => [anApplication, `${anApplication}?as=list`, `${anApplication}?tab=diff`, ...(world.large === undefined ? [] : [`/rollouts/${world.large}`]), ...(world.mocked ? [`/rollouts/${hostile}`, "/rollouts/argocd/checkout", "/rollouts/argocd/atlas"] : []), "/", `/rollouts/${world.rollout}`, "/approvals", "/applications", "/settings", "/audit", "/no/such/page"];
 
 before(async () => {
   world = await given();
   browser = await openBrowser();
+  const { context, page } = await signedIn(browser, world.url, world.admin.user, world.admin.password);
+  await page.goto(`${world.url}/applications`);
+  anApplication = (await page.getByRole("listitem").first().getByRole("link").getAttribute("href")) ?? anApplication;
+  await context.close();
 });
 
 after(async () => {
@@ -52,6 +58,21 @@ test("no page asks another host for anything or breaks the policy", async () => 
     await settled(page);
   }
   assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("what is written into repositories is shown as text, and leads nowhere", async (t) => {
+  if (!world.mocked) return t.diagnostic("only the mock has such a set");
+  const { context, page } = await signedIn(browser, world.url, world.admin.user, world.admin.password);
+  let spoke = false;
+  page.on("dialog", (dialog) => {
+    spoke = true;
+    void dialog.dismiss();
+  });
+  await page.goto(`${world.url}/rollouts/${hostile}`);
+  await page.getByText("<b>Step</b> 1", { exact: true }).waitFor();
+  assert.equal(await page.locator("main img, main a[href^='javascript']").count(), 0);
+  assert.equal(spoke, false);
   await context.close();
 });
 

@@ -43,6 +43,12 @@ describe("an event is laid over a rollout", () => {
     expect(next?.lanes.map((each) => each.targets.length)).toEqual([1, 0, 1]);
   });
 
+  it("tells of an Application in all rows it stands in, though the event names one", () => {
+    const both = rollout([lane("step-1", [target("a")]), lane("phase-0-0", [target("a")])]);
+    const next = mergeRollout(both, change(both, { targets: [{ lane: "phase-0-0", ...target("a", "Healthy") }] }));
+    expect(next?.lanes.map((each) => each.targets[0]?.state)).toEqual(["Healthy", "Healthy"]);
+  });
+
   it("forgets lanes that are no longer told of", () => {
     const next = mergeRollout(known, { type: "MODIFIED", rollout: { ...known, lanes: heads(known).slice(0, 1) } });
     expect(next?.lanes.map((each) => each.id)).toEqual(["step-1"]);

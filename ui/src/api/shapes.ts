@@ -77,7 +77,7 @@ export interface Blocker {
   reason: string;
   object: string;
   message: string;
-  since: string;
+  since?: string;
   unblocks: string;
   nextCheckAt?: string;
 }
@@ -156,7 +156,7 @@ export interface Approval {
   object: { kind: "Application" | "ApplicationSet"; namespace: string; name: string };
   project: string;
   requestedBy?: string;
-  since: string;
+  since?: string;
   why: string;
   resources: ApprovalResource[];
   blast: { resources: number; applications: number };

@@ -190,7 +190,7 @@ function Row({ approval, chosen, refused, onToggle, onApprove, onReject }: RowPr
         <div>
           <dt>Waiting</dt>
           <dd>
-            for <Lasted from={approval.since} />
+            {approval.since === undefined ? "not known since when" : <>for <Lasted from={approval.since} /></>}
           </dd>
         </div>
         <div>

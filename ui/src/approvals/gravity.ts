@@ -47,7 +47,7 @@ export function blastWords(approvals: Approval[]): string {
 
 /** Waiting longest first; what is grave is not hidden below. */
 export function inOrder(approvals: Approval[]): Approval[] {
-  return [...approvals].sort((left, right) => Number(isGrave(right)) - Number(isGrave(left)) || left.since.localeCompare(right.since) || left.id.localeCompare(right.id));
+  return [...approvals].sort((left, right) => Number(isGrave(right)) - Number(isGrave(left)) || (left.since ?? "").localeCompare(right.since ?? "") || left.id.localeCompare(right.id));
 }
 
 export function commandFor(decision: "approve" | "reject", approvals: Approval[], reason: string): string {

@@ -9,9 +9,11 @@ export function mergeRollout(known: Rollout | undefined, event: RolloutEvent): R
   if (event.type === "ADDED") return settle(event.rollout);
   if (event.type === "DELETED" || known === undefined) return undefined;
   const changed = new Map<string, Target[]>();
+  const latest = new Map<string, Target>();
   const movedTo = new Map<string, string[]>();
   for (const { lane, ...target } of event.targets ?? []) {
     push(changed, lane, target);
+    latest.set(target.name, target);
     push(movedTo, target.name, lane);
   }
   const removed = new Set(event.removed ?? []);
@@ -19,7 +21,7 @@ export function mergeRollout(known: Rollout | undefined, event: RolloutEvent): R
   const lanes = (event.rollout.lanes ?? []).map((head) => {
     const targets = before.get(head.id)?.targets ?? [];
     const gone = (name: string) => removed.has(name) || leftFor(head.id, movedTo.get(name));
-    return { ...head, gates: head.gates ?? [], targets: head.targets ?? mergeTargets(targets, changed.get(head.id) ?? [], gone) };
+    return { ...head, gates: head.gates ?? [], targets: head.targets ?? mergeTargets(targets, changed.get(head.id) ?? [], latest, gone) };
   });
   return settle({ ...event.rollout, lanes });
 }
@@ -41,15 +43,16 @@ function leftFor(lane: string, others: string[] | undefined): boolean {
   return others.some((other) => trackOfId(other) === trackOfId(lane) || lane === "unmatched");
 }
 
-function mergeTargets(before: Target[], changed: Target[], gone: (name: string) => boolean): Target[] {
-  if (changed.length === 0 && !before.some((target) => gone(target.name))) return before;
+/** An Application of steps and phases may be told of in one of its lanes only: what is new about it holds in the others too. */
+function mergeTargets(before: Target[], changed: Target[], latest: ReadonlyMap<string, Target>, gone: (name: string) => boolean): Target[] {
+  if (changed.length === 0 && !before.some((target) => latest.has(target.name) || gone(target.name))) return before;
   const news = new Map(changed.map((target) => [target.name, target]));
   const kept = before
     .filter((target) => !gone(target.name))
     .map((target) => {
       const next = news.get(target.name);
       news.delete(target.name);
-      return next ?? target;
+      return next ?? latest.get(target.name) ?? target;
     });
   if (news.size === 0) return kept;
   return [...kept, ...news.values()].sort((left, right) => compareNames(left.name, right.name));

@@ -43,10 +43,12 @@ export function Blockers({ blockers, approvals, moving }: Properties) {
             <p>{blocker.message}</p>
           </div>
           <p className="blocker-ends">
-            Ends when {blocker.unblocks}
-            <span>
-              for <Lasted from={blocker.since} />
-            </span>
+            {blocker.unblocks !== "" && `Waits for ${blocker.unblocks}`}
+            {blocker.since !== undefined && (
+              <span>
+                for <Lasted from={blocker.since} />
+              </span>
+            )}
             {blocker.nextCheckAt !== undefined && (
               <span>
                 looked at again in <Until time={blocker.nextCheckAt} />

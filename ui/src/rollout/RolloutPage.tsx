@@ -89,18 +89,20 @@ function Head({ rollout, onAct }: { rollout: Rollout; onAct: (action: ActionName
       </p>
       <div className="rollout-title">
         <h1 tabIndex={-1}>{rollout.name}</h1>
-        <Chip look={look} large />
+        <span role="status">
+          <Chip look={look} large />
+        </span>
       </div>
       <Actions actions={rollout.actions} onAct={onAct} />
-      <p className="rollout-reason" aria-live="polite">
+      <p className="rollout-reason">
         {rollout.reason}
       </p>
       <Track counts={rollout.counts} label={`Progress of ${rollout.name}`} />
       <div className="rollout-foot">
         <Tally counts={rollout.counts} />
         <dl className="strip">
-          {rollout.run !== undefined && <Fact name="Run">{`#${rollout.run}`}</Fact>}
-          {rollout.revision !== undefined && (
+          {rollout.run !== undefined && rollout.run > 0 && <Fact name="Run">{`#${rollout.run}`}</Fact>}
+          {rollout.revision !== undefined && rollout.revision !== "" && (
             <Fact name="Revision">
               <code>{shortRevision(rollout.revision)}</code>
             </Fact>
