@@ -322,7 +322,7 @@ export function countsOf(list) {
 
 function retell(set, world) {
   set.version += 1;
-  const all = set.lanes.flatMap((each) => each.targets);
+  const all = [...new Set(set.lanes.flatMap((each) => each.targets))];
   set.counts = countsOf(all);
   set.approvals = world.approvals.filter((approval) => approval.object.name === set.name || all.some((target) => target.name === approval.object.name)).length;
   const open = set.lanes.find((each) => each.kind !== "unmatched" && each.state !== "Done");
