@@ -31,6 +31,10 @@ for (let round = 0; round < rounds; round += 1) {
   boards.push(await board.evaluate(() => window.boardShown));
   paints.push(await board.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0));
   if (round === rounds - 1) {
+    const cost = await fresh.newCDPSession(board);
+    await cost.send("Performance.enable");
+    const spent = async () => Object.fromEntries((await cost.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
+    const before = await spent();
     const frames = await board.evaluate(
       (length) =>
         new Promise((resolve) => {
@@ -52,6 +56,9 @@ for (let round = 0; round < rounds; round += 1) {
     const sorted = frames.deltas.sort((left, right) => left - right);
     const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]?.toFixed(1);
     console.log(`frames over ${seconds} s of events: ${sorted.length}, median ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; long tasks: ${frames.long.length}${frames.long.length > 0 ? `, longest ${Math.max(...frames.long).toFixed(0)} ms` : ""}`);
+    const after = await spent();
+    const share = (name) => `${(((after[name] - before[name]) / seconds) * 100).toFixed(1)} %`;
+    console.log(`of the main thread's time: script ${share("ScriptDuration")}, style ${share("RecalcStyleDuration")}, layout ${share("LayoutDuration")}, all ${share("TaskDuration")}`);
     console.log(`elements: ${frames.nodes}, heap ${(frames.heap / 1048576).toFixed(1)} MiB`);
   }
   await fresh.close();

@@ -19,11 +19,20 @@ export function mergeRollout(known: Rollout | undefined, event: RolloutEvent): R
   const removed = new Set(event.removed ?? []);
   const before = new Map(known.lanes.map((lane) => [lane.id, lane]));
   const lanes = (event.rollout.lanes ?? []).map((head) => {
-    const targets = before.get(head.id)?.targets ?? [];
+    const lane = before.get(head.id);
     const gone = (name: string) => removed.has(name) || leftFor(head.id, movedTo.get(name));
-    return { ...head, gates: head.gates ?? [], targets: head.targets ?? mergeTargets(targets, changed.get(head.id) ?? [], latest, gone) };
+    const targets = head.targets ?? mergeTargets(lane?.targets ?? [], changed.get(head.id) ?? [], latest, gone);
+    return unchanged(lane, head, targets) ?? { ...head, gates: head.gates ?? [], targets };
   });
   return settle({ ...event.rollout, lanes });
+}
+
+/** The lane as it was, where nothing of it is new. Heads are small, and written by one hand: equal text is equal. */
+function unchanged(known: Lane | undefined, head: LaneHead, targets: Target[]): Lane | undefined {
+  if (known === undefined || known.targets !== targets) return undefined;
+  const { targets: _, ...before } = known;
+  const { targets: __, ...now } = head;
+  return JSON.stringify(before) === JSON.stringify(now) ? known : undefined;
 }
 
 /** Which of several rows of lanes a lane belongs to: the steps, the phases of one generator, or what is in none. */
@@ -59,9 +68,11 @@ function mergeTargets(before: Target[], changed: Target[], latest: ReadonlyMap<s
 }
 
 function settle(rollout: Omit<Rollout, "lanes"> & { lanes: LaneHead[] | null }): Rollout {
-  const lanes: Lane[] = (rollout.lanes ?? []).map((lane) => ({ ...lane, gates: lane.gates ?? [], targets: lane.targets ?? [] }));
+  const lanes: Lane[] = (rollout.lanes ?? []).map((lane) => (isWhole(lane) ? lane : { ...lane, gates: lane.gates ?? [], targets: lane.targets ?? [] }));
   return { ...rollout, lanes, blockers: rollout.blockers ?? [], conditions: rollout.conditions ?? [], actions: rollout.actions ?? [] };
 }
+
+const isWhole = (lane: LaneHead): lane is Lane => Array.isArray(lane.gates) && Array.isArray(lane.targets);
 
 /** The fleet after an event: only what its page shows is kept, however many targets a set has. */
 export function mergeFleet(known: ReadonlyMap<string, RolloutSummary>, event: RolloutEvent): Map<string, RolloutSummary> {
