@@ -603,9 +603,16 @@ impl Machine {
     fn differ(&self) -> Difference {
         let mut difference = Difference::default();
         for app in self.apps.values() {
-            let (Some(member), Some(row)) = (&app.member, self.head.row(app.id)) else { continue };
+            let Some(member) = &app.member else { continue };
             let newest = |key: &SourceKey| self.resolutions.get(key)?.known.clone();
             let of_run = |key: &SourceKey| self.head.revisions.get(key).cloned();
+            let Some(row) = self.head.row(app.id) else {
+                // It has not come to be yet; what it is to be synced to may have moved on all the same.
+                let (next, own) = (pin_of(member, newest), pin_of(member, of_run));
+                difference.revision |=
+                    matches!((next, own), (Some(next), Some(own)) if next.hash != own.hash);
+                continue;
+            };
             if pin_of(member, newest).is_none_or(|pin| pin.hash == row.pin) {
                 continue;
             }

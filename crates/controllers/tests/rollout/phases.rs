@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use baton_api::names::API_VERSION;
 use baton_hooks::Role;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::matrix::HOOK;
@@ -121,12 +122,39 @@ async fn whoever_is_held_is_not_created() {
     scene.until("the first phase", |scene| at(scene, &commit) == of(&["dev"])).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(scene.applications().len(), 2, "the others wait for the hook");
-    let blockers = scene.rollout("fleet")["blockers"].clone();
-    let reasons: Vec<String> =
-        blockers.as_array().into_iter().flatten().map(|blocker| text(blocker, "/reason")).collect();
-    assert!(reasons.contains(&"PhaseGate".to_owned()), "{blockers:#}");
-    let waits = blockers.as_array().into_iter().flatten().any(|one| text(one, "/object") == "after-dev");
-    assert!(waits, "the hook is named: {blockers:#}");
+    let named = |scene: &Scene| {
+        let blockers = scene.rollout("fleet")["blockers"].as_array().cloned().unwrap_or_default();
+        blockers.into_iter().find(|one| text(one, "/reason") == "PhaseGate")
+    };
+    let blocker = named(&scene).expect("what is waited for is named");
+    assert_eq!(text(&blocker, "/object"), "after-dev");
+    assert_eq!(text(&blocker, "/message"), "hook \"after-dev\" is running");
+    assert_eq!(text(&blocker, "/remedy"), "the phase to open");
+    let time = |text: String| text.parse::<Timestamp>().expect("a time");
+    let waited = time(scene.now()).duration_since(time(text(&blocker, "/since")));
+    assert!(waited.as_secs() >= 120, "it has waited all the time: {blocker:#}");
+    // What it names as the way out is one.
+    scene.receiver.silence("after-dev", false);
+    let scene = scene.crash().await;
+    deployed(&scene, &commit).await;
+    assert_eq!(named(&scene), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_comes_before_anybody_is_created_ends_what_is_called_for_the_one_before() {
+    let Some(scene) = scene().await else { return };
+    scene.receiver.silence("before-dev", true);
+    scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    scene.until("the hook to be called", |scene| scene.receiver.calls().len() == 1).await;
+    let first = phases(&scene)["rolloutID"].clone();
+    let commit = scene.commit(&names(), "1");
+    scene.until("the next rollout", |scene| phases(scene)["rolloutID"] != first).await;
+    assert_eq!(scene.applications().len(), 0, "nobody is created before the hook has passed");
+    assert_eq!(scene.receiver.dropped().len(), 1, "the call for what is no longer wanted was ended");
+    scene.receiver.silence("before-dev", false);
+    let scene = scene.crash().await;
+    deployed(&scene, &commit).await;
 }
 
 #[tokio::test(start_paused = true)]
