@@ -60,9 +60,8 @@ impl Door {
     /// Whether a request has the token.
     pub(crate) fn knows(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        given
-            .and_then(|text| text.strip_prefix("Bearer "))
-            .is_some_and(|token| self.token.matches(token.trim()))
+        let (scheme, token) = given.and_then(|text| text.split_once(' ')).unwrap_or_default();
+        scheme.eq_ignore_ascii_case("bearer") && self.token.matches(token.trim())
     }
 
     /// A kubeconfig of the proxy at an address.

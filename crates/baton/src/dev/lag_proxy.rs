@@ -1,6 +1,6 @@
 //! `baton dev lag-proxy`.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::{connection, terminal};
 
 /// How often the numbers go to the log.
 const EVERY: Duration = Duration::from_secs(60);
+/// How long a proxy that runs takes to be noticed.
+const ANSWERS: Duration = Duration::from_millis(500);
 
 /// Where to stand, and what to do there.
 #[derive(Debug, Args)]
@@ -97,9 +99,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let seed = faults.seed;
     let kubeconfig = &arguments.write_kubeconfig;
-    if !may_be_written(kubeconfig) {
+    if let Some(why) = is_needed(kubeconfig) {
         return Err(Failure::usage(format!(
-            "{} is there and is no kubeconfig of a lagging proxy: it would be lost; name another with --write-kubeconfig",
+            "{} {why}; name another with --write-kubeconfig",
             kubeconfig.display()
         )));
     }
@@ -118,13 +120,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether nothing is lost by writing a kubeconfig there: who names the one of the cluster would lose its credentials.
-fn may_be_written(path: &Path) -> bool {
-    match std::fs::read_to_string(path) {
-        Ok(text) => text.is_empty() || text.contains("current-context: lag-proxy"),
-        // What cannot be written is told when that is tried.
-        Err(_) => true,
+/// Why a file is not to be written over, if so: who names the kubeconfig of the cluster would lose its credentials, and the
+/// clients of a proxy that runs would lose theirs.
+fn is_needed(path: &Path) -> Option<&'static str> {
+    // What cannot be read is told of when writing is tried.
+    let text = std::fs::read_to_string(path).ok().filter(|text| !text.is_empty())?;
+    if !text.contains("current-context: lag-proxy") {
+        return Some("is there and is no kubeconfig of a lagging proxy: it would be lost");
     }
+    let mut servers =
+        text.lines().filter_map(|line| line.trim().strip_prefix("server: https://")?.parse().ok());
+    let runs = |address: SocketAddr| TcpStream::connect_timeout(&address, ANSWERS).is_ok();
+    servers.any(runs).then_some("is that of a lagging proxy that still runs")
 }
 
 async fn tell_now_and_then(proxy: &Proxy) {
@@ -189,18 +196,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_lagging_proxy_wrote_is_written_over() {
+    fn only_what_a_lagging_proxy_wrote_and_nobody_needs_is_written_over() {
         let home = tempfile::tempdir().expect("a directory");
         let path = home.path().join("kubeconfig");
-        assert!(may_be_written(&path), "there is nothing");
+        assert_eq!(is_needed(&path), None, "there is nothing");
+        let running = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let of = |address: SocketAddr| {
+            format!(
+                "kind: Config\ncurrent-context: lag-proxy\nclusters:\n- cluster:\n    server: https://{address}\n"
+            )
+        };
+        let alive = of(running.local_addr().expect("an address"));
+        let ended = {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+            of(listener.local_addr().expect("an address"))
+        };
         for (text, expected) in [
-            ("", true),
-            ("apiVersion: v1\nkind: Config\ncurrent-context: lag-proxy\n", true),
-            ("apiVersion: v1\nkind: Config\ncurrent-context: production\n", false),
-            ("notes", false),
+            ("", None),
+            (&*ended, None),
+            (&*alive, Some("still runs")),
+            ("apiVersion: v1\nkind: Config\ncurrent-context: production\n", Some("would be lost")),
+            ("notes", Some("would be lost")),
         ] {
             std::fs::write(&path, text).expect("a file");
-            assert_eq!(may_be_written(&path), expected, "{text:?}");
+            let told = is_needed(&path);
+            assert_eq!(told.is_some(), expected.is_some(), "{text:?}: {told:?}");
+            assert!(told.unwrap_or_default().contains(expected.unwrap_or_default()), "{text:?}: {told:?}");
         }
     }
 }
