@@ -21,7 +21,11 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// Whether a directory is neither a working tree's root nor a bare repository.
 pub(crate) fn is_plain(directory: &Path) -> bool {
-    let bare = || directory.join("HEAD").is_file() && directory.join("objects").is_dir();
+    // Also where its objects are away for the moment, as on a disk that is not mounted.
+    let bare = || {
+        let is_directory = |name: &str| directory.join(name).is_dir();
+        directory.join("HEAD").is_file() && (is_directory("objects") || is_directory("refs"))
+    };
     directory.is_dir() && !directory.join(".git").exists() && !bare()
 }
 
