@@ -387,7 +387,7 @@ async fn the_proposals_change_management_is_refused_with_what_would_help() {
         set: "compliance-deployment",
         clusters: clusters(&["prod-1"], "environment=production"),
         hosts: names(&["api.servicenow.com"]),
-        answers: &[],
+        answers: &["api.servicenow.com/api/now/table/change_request=201"],
     })
     .await;
     stage.kubectl(&["apply", "-n", "argocd", "-f", seed]);
