@@ -4,7 +4,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help build up test tools bench soak soak-processes lint fmt
+.PHONY: help build up test test-ui tools bench soak soak-processes lint fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,10 +17,14 @@ up: build ## a control plane and three simulated clusters on this machine
 		--repo https://github.com/christianh814/gitops-examples=examples/pricelist \
 		--repo https://github.com/example/app=examples/phases/app $(ARGS)
 
-test: lint tools ## format, lints and every test
+test: lint tools test-ui ## format, lints and every test
 	$(CARGO) test --workspace --locked
 
-tools: ## the helm and the Kustomize that tests compare with, into target/tools where the machine has none
+test-ui: tools ## types, tests and bundle of the web UI, and its pages in a real browser
+	cd ui && export PATH="$(CURDIR)/target/tools/bin:$$PATH" && npm ci --no-audit --no-fund && \
+		npm run check && npm test && npm run build && npm run e2e
+
+tools: ## the helm and the Kustomize that tests compare with, and Node for the web UI, into target/tools where the machine has none
 	.ci/tools
 
 bench: ## what the embedded API does per second, and in how much memory; how fast templates render; what passes cost
@@ -35,7 +39,7 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 
 soak: ## SEEDS=n worlds of the simulator from FIRST_SEED=m on
 	BATON_SIM_SEEDS=$(or $(SEEDS),1000) BATON_SIM_FIRST_SEED=$(or $(FIRST_SEED),1) \
-		$(CARGO) test --release --locked -p baton-sim --test seeds -- no_seed --nocapture
+		$(CARGO) test --profile soak --locked -p baton-sim --test seeds -- no_seed --nocapture
 
 soak-processes: ## COMMITS=n commits rolled out by real processes behind lagging proxies, killed at random
 	BATON_LAG_COMMITS=$(or $(COMMITS),300) BATON_LAG_DELAY=$(or $(DELAY),5s) \
