@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fleet::{Deletion, Step};
+use crate::fleet::{Deletion, Slip, Step};
 use crate::wire::Fault;
 
 /// Something that happens.
@@ -74,7 +74,9 @@ pub(crate) enum Action {
     /// They come back.
     Return,
     /// The set cannot be generated any more.
-    Break,
+    Break {
+        slip: Slip,
+    },
     /// It can again.
     Mend,
     /// The project lets nothing sync for a while.
@@ -231,6 +233,11 @@ impl Action {
             Action::Head(Edit::Delete) => "the head of the rollout is deleted".to_owned(),
             Action::Head(Edit::Reset) => "the head of the rollout is emptied".to_owned(),
             Action::Head(Edit::Garble) => "the head of the rollout is made unreadable".to_owned(),
+            Action::Approve => "what waits for approval is approved".to_owned(),
+            Action::SyncByHand => "what is left to people to sync is synced".to_owned(),
+            Action::Retry { app: None } => "what has failed is to be tried again".to_owned(),
+            Action::Advance => "the rollout is to go on".to_owned(),
+            Action::DeleteSet { .. } => "the set is deleted".to_owned(),
             other => format!("{other:?}"),
         }
     }

@@ -28,8 +28,8 @@ pub(crate) struct Fleet {
     pub(crate) finalizer: bool,
     pub(crate) automated: bool,
     pub(crate) paused: bool,
-    /// Whether it cannot be generated.
-    pub(crate) broken: bool,
+    /// What of it people have written wrongly.
+    pub(crate) broken: Option<Slip>,
     /// The last requests to end a run, to try again, to go on, and to put back a phase or all of them.
     pub(crate) abort: Option<String>,
     pub(crate) retry: Option<String>,
@@ -46,6 +46,15 @@ pub(crate) struct Fleet {
     pub(crate) deletion: Deletion,
     /// The set of somebody else, in the place of one that is made of all this.
     pub(crate) given: Option<Value>,
+}
+
+/// What people write wrongly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slip {
+    /// Nothing can be generated.
+    Generators,
+    /// How long the first step is to wait cannot be read.
+    Wait,
 }
 
 /// One Application.
@@ -158,7 +167,7 @@ impl Fleet {
 
     fn generators(&self) -> Value {
         let mut generators = self.lists();
-        if self.broken {
+        if self.broken == Some(Slip::Generators) {
             // A matrix of one is none.
             generators.push(json!({"matrix": {"generators": [{"list": {"elements": []}}]}}));
         }
@@ -237,9 +246,12 @@ impl Fleet {
             }
             object
         };
-        let steps: Vec<Value> = self.steps.iter().map(step).collect();
+        let mut steps: Vec<Value> = self.steps.iter().map(step).collect();
         if self.phased.is_some() || self.steps.is_empty() {
             return Value::Null;
+        }
+        if self.broken == Some(Slip::Wait) {
+            steps[0]["waitDuration"] = json!("soon");
         }
         let mut strategy = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
         match &self.deletion {

@@ -27,7 +27,7 @@ fn fleet(tiers: &[usize]) -> Fleet {
         finalizer: true,
         automated: true,
         paused: false,
-        broken: false,
+        broken: None,
         abort: None,
         retry: None,
         advance: None,

@@ -28,6 +28,8 @@ const MOST_APPLICATIONS: usize = 200;
 const MOST_COMMITS: usize = 50;
 /// Longest name of an Application: it becomes a label.
 const LONGEST_NAME: usize = 63;
+/// After how long what could not be shown is shown at the latest.
+const SHOWN_AGAIN: Duration = Duration::from_secs(310);
 /// Longest time that a step waits; virtual time is quick, but not for nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
@@ -60,6 +62,8 @@ pub struct Plan {
     pub failing: BTreeSet<String>,
     /// Hooks and checks that do not pass from the first of these commits on.
     pub failing_calls: BTreeSet<String>,
+    /// Whether people delete the set in the end.
+    pub deletes: bool,
 }
 
 /// Kinds of faults.
@@ -78,6 +82,14 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
+// === impl Plan ===
+
+impl Plan {
+    fn fails(&self) -> bool {
+        !self.failing.is_empty() || !self.failing_calls.is_empty()
+    }
+}
+
 // === impl Faults ===
 
 impl Faults {
@@ -93,7 +105,11 @@ impl Faults {
     /// If there is no such kind: the word, and every name there is.
     pub fn read(text: &str) -> Result<Faults, String> {
         let mut faults = BTreeSet::new();
-        for word in text.split(',').map(str::trim) {
+        let words: Vec<&str> = text.split(',').map(str::trim).collect();
+        if words.len() > 1 && words.contains(&"none") {
+            return Err("none goes with nothing else".to_owned());
+        }
+        for word in words {
             let named = |fault: &Fault| {
                 let name = fault.name();
                 name == word || name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
@@ -252,10 +268,15 @@ impl Given {
             foreign: None,
             before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
             after: if plan.faults.is_empty() { Duration::ZERO } else { Duration::from_secs(120) },
-            waits: self.waits(),
+            waits: self.waits().max(if plan.faults.has(Fault::ViewRefused) {
+                SHOWN_AGAIN
+            } else {
+                Duration::ZERO
+            }),
             still: scenario::STILL + self.phased.unwrap_or_default(),
             receiver: Manner::Steady(plan.failing_calls.clone()),
-            ending: Ending::Usual,
+            // Whoever asks for a failure wants to see what becomes of it, and not how people try again.
+            ending: if plan.fails() { Ending::Leave } else { Ending::Usual },
         }
     }
 
@@ -283,7 +304,7 @@ impl Given {
             finalizer: false,
             automated: self.automated,
             paused: false,
-            broken: false,
+            broken: None,
             abort: None,
             retry: None,
             advance: None,
@@ -334,6 +355,12 @@ impl Given {
                 let wait = Duration::from_millis(dice.between(500, 20_000));
                 actions.insert(place.min(actions.len()), (wait, action));
             }
+        }
+        if plan.deletes {
+            actions.push((
+                Duration::from_secs(dice.between(5, 120)),
+                Action::DeleteSet { cascade: "Background" },
+            ));
         }
         actions
     }

@@ -47,6 +47,8 @@ pub(crate) struct People<'w> {
     nonce: u64,
     /// What they do in the end where a phase has failed.
     ending: Ending,
+    /// What they did in the end, since the rollout waited for it.
+    pub(crate) helped: Vec<(Timestamp, Action)>,
 }
 
 impl<'w> People<'w> {
@@ -65,6 +67,7 @@ impl<'w> People<'w> {
             tally: BTreeMap::new(),
             nonce: 0,
             ending: scenario.ending,
+            helped: Vec::new(),
         }
     }
 
@@ -76,14 +79,23 @@ impl<'w> People<'w> {
         }
     }
 
-    /// Does something, and notes it where there was something to do.
-    pub(crate) async fn act(&mut self, action: &Action) {
+    /// Does what the rollout waits for, and tells of it where there was something to do.
+    async fn lend(&mut self, action: Action) {
+        let at = self.world.control.now();
+        if self.act(&action).await {
+            self.helped.push((at, action));
+        }
+    }
+
+    /// Does something, and counts it where there was something to do.
+    pub(crate) async fn act(&mut self, action: &Action) -> bool {
         let acted = self.attempt(action).await;
         match action.fault() {
             _ if !acted => {}
             Some(fault) => self.world.air.count(fault),
             None => *self.tally.entry(action.word()).or_default() += 1,
         }
+        acted
     }
 
     async fn attempt(&mut self, action: &Action) -> bool {
@@ -136,8 +148,8 @@ impl<'w> People<'w> {
             },
             Action::Return if self.gone.is_empty() => return false,
             Action::Return => self.fleet.elements.append(&mut self.gone),
-            Action::Break => self.fleet.broken = true,
-            Action::Mend => self.fleet.broken = false,
+            Action::Break { slip } => self.fleet.broken = Some(*slip),
+            Action::Mend => self.fleet.broken = None,
             Action::Window { time } => return self.window(*time).await,
             Action::EditSpec { app, path } => return self.edit_spec(app, *path).await,
             Action::EditLabel { app, tier } => {
@@ -410,8 +422,8 @@ impl<'w> People<'w> {
         if self.leave_it() {
             return;
         }
-        self.act(&Action::Approve).await;
-        self.act(&Action::SyncByHand).await;
+        self.lend(Action::Approve).await;
+        self.lend(Action::SyncByHand).await;
         self.bring_back().await;
         let named = self.named();
         let says = |reason: &str| named.iter().any(|(name, _)| name == reason);
@@ -427,9 +439,9 @@ impl<'w> People<'w> {
         let failed =
             ["SyncFailed", "OutOfSyncAfterSync", "TooManyFailures", "SpecRewritten"].into_iter().any(says);
         // Who sees nothing tries.
-        let blind = self.world.air.weather.blind;
+        let blind = self.world.air.is_blind();
         if round < 2 && (failed || blind) {
-            self.act(&Action::Retry { app: None }).await;
+            self.lend(Action::Retry { app: None }).await;
             return;
         }
         // What drifted and is not to be healed, or was synced by somebody to something else, stays so until somebody
@@ -463,7 +475,7 @@ impl<'w> People<'w> {
 
     /// What the set says it waits for: reasons and objects. Where it may show nothing, what its Applications look like.
     fn named(&self) -> Vec<(String, String)> {
-        if self.world.air.weather.blind {
+        if self.world.air.is_blind() {
             let all = World::objects(&self.world.control, "applications.argoproj.io").into_iter();
             return all.filter_map(|(name, app)| Some((ails(&app)?.to_owned(), name))).collect();
         }

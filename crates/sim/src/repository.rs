@@ -30,6 +30,9 @@ impl Branch {
     }
 }
 
+/// The repository whose objects all others share.
+const ALL: &str = "all.git";
+
 /// One commit: every file with its text.
 pub(crate) type Files = Vec<(String, String)>;
 
@@ -46,7 +49,7 @@ impl Repositories {
     pub(crate) fn new(branches: &[Branch], made: &[Vec<Files>]) -> std::io::Result<Repositories> {
         let directory = tempfile::tempdir()?;
         // All share their objects, so that one process makes them all.
-        let all = directory.path().join("all.git");
+        let all = directory.path().join(ALL);
         bare(&all)?;
         std::fs::create_dir_all(all.join("objects/pack"))?;
         let commits = import(&all, made)?;
@@ -86,11 +89,13 @@ impl Repositories {
 
     /// Makes mirrors of all repositories as they are.
     pub(crate) fn mirrored(&self) -> std::io::Result<()> {
+        let objects = self.directory.path().join(ALL).join("objects");
         for branch in &self.branches {
             let (root, mirror) = (self.path(&branch.url), self.mirror(&branch.url));
             if !mirror.exists() {
                 std::fs::create_dir_all(mirror.join("refs/heads"))?;
-                std::os::unix::fs::symlink(root.join("objects"), mirror.join("objects"))?;
+                // Not those of the repository: where that is away, its mirror is not.
+                std::os::unix::fs::symlink(&objects, mirror.join("objects"))?;
                 for file in ["HEAD", "config"] {
                     std::fs::copy(root.join(file), mirror.join(file))?;
                 }

@@ -15,7 +15,7 @@ use crate::course::{self, About, Line, Witness};
 use crate::fleet::{EXTRA, SET, VARIANTS, server};
 use crate::people::People;
 use crate::scenario::{Ending, Scenario};
-use crate::wire::Fault;
+use crate::wire::{Blind, Fault};
 use crate::world::{World, epoch};
 use crate::{tally, timeline};
 
@@ -143,6 +143,8 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     }
     world.air.calm();
     let rested = to_rest(&world, &mut people, &scenario).await;
+    let title = |branch: usize| title(&world, telling.titles, branch);
+    notes.extend(people.helped.iter().map(|(at, action)| (*at, About::People, action.told(title))));
     let since = world.control.now();
     if rested {
         tokio::time::sleep(QUIET + scenario.waits).await;
@@ -168,7 +170,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         calls: &calls,
         good: &good,
         left: scenario.ending == Ending::Leave,
-        blind: scenario.weather.blind,
+        blind: scenario.weather.blind == Blind::ToTheEnd,
     };
     let mut violations = checker::violations(&case);
     violations.extend(noisy);
@@ -180,7 +182,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let waiting = World::objects(&world.control, "applicationsets.argoproj.io").remove(SET);
     let waiting = waiting.iter().flat_map(course::waits);
     let waiting = waiting.map(|(reason, objects)| course::told_in_short(&reason, &objects)).collect();
-    let (counts, fingerprint) = (counts(&scenario, &people, &world, &entries), fingerprint(&entries));
+    let (counts, fingerprint) = (counts(&people, &world, &entries), fingerprint(&entries));
     Report { seed: scenario.number(), violations, counts, timeline, course, waiting, fingerprint }
 }
 
@@ -300,12 +302,7 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
     git
 }
 
-fn counts(
-    scenario: &Scenario,
-    people: &People<'_>,
-    world: &World,
-    entries: &[Entry],
-) -> BTreeMap<String, u64> {
+fn counts(people: &People<'_>, world: &World, entries: &[Entry]) -> BTreeMap<String, u64> {
     let mut counts = tally::happened(entries, SET);
     let faults = world.air.tally().into_iter();
     let faults = faults.map(|(fault, number)| (format!("fault: {}", fault.words()), number));
@@ -315,10 +312,15 @@ fn counts(
     counts.extend(faults.chain(actions).chain(answers));
     for ((pattern, who), number) in world.air.patterns() {
         counts.insert(tally::pattern(pattern, &who), number);
-        let beside =
-            [(scenario.is_guarded(), tally::APPROVALS), (scenario.fleet.phased.is_some(), tally::PHASES)];
-        for (_, whose) in beside.into_iter().filter(|(is_so, _)| *is_so) {
-            *counts.entry(tally::pattern(pattern, whose)).or_default() += number;
+    }
+    // Of approvals and phases only what struck while one was waited for, or under way.
+    for (whose, times) in tally::meanwhile(entries, SET) {
+        for (after, fault) in world.air.struck() {
+            let at = epoch() + after;
+            let (true, Some(pattern)) = (times.iter().any(|time| time.contains(&at)), fault.pattern()) else {
+                continue;
+            };
+            *counts.entry(tally::pattern(pattern, whose)).or_default() += 1;
         }
     }
     counts

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::action::{ACTIONS, Action, Edit, Operation};
 use crate::dice::Dice;
-use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step, phase_per_tier};
+use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Slip, Step, phase_per_tier};
 use crate::foreign::Temper;
 use crate::receiver::Manner;
 use crate::repository::{BRANCHES, Branch};
@@ -188,10 +188,19 @@ impl Scenario {
         };
         // People hold a rollout where nothing moves.
         let holds = ["Pause", "Abort"].contains(&action);
-        let dooms = [Process::Sets, Process::Applications]
+        let mut dooms: BTreeMap<Process, Vec<(Doom, Duration)>> = [Process::Sets, Process::Applications]
             .map(|process| (process, dooms(&mut dice, process, featured, (alone, holds))))
             .into_iter()
             .collect();
+        let mut late = Dice::new(seed, "late blow");
+        if guarded && !alone && late.chance(60) {
+            // Late enough to strike while something waits for approval, or is deleted after it.
+            let doom = Doom { moment: Moment::Write(late.between(20, 60)), blow: Blow::After };
+            dooms
+                .entry(Process::Applications)
+                .or_default()
+                .push((doom, Duration::from_secs(late.between(1, 10))));
+        }
         let second = (featured == Fault::SecondLeader || (dice.chance(12) && !alone)).then(|| {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
@@ -246,11 +255,6 @@ impl Scenario {
             && self.dooms.values().all(Vec::is_empty)
             && self.second.is_none()
             && !self.actions.iter().any(|(_, action)| action.fault().is_some())
-    }
-
-    /// Whether people must approve something in it.
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.commits.iter().flatten().any(|commit| commit.values().any(|content| content.guarded))
     }
 }
 
@@ -347,7 +351,7 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize, action: &str) ->
         finalizer: dice.chance(60),
         automated: dice.chance(60),
         paused: false,
-        broken: false,
+        broken: None,
         abort: None,
         retry: None,
         advance: None,
@@ -542,7 +546,7 @@ impl Draft {
         if self.fleet.paused {
             self.add(Action::Resume);
         }
-        if self.fleet.broken {
+        if self.fleet.broken.is_some() {
             self.add(Action::Mend);
         }
         if self.exodus {
@@ -622,8 +626,11 @@ impl Draft {
                 if self.exodus { Action::Exodus } else { Action::Return }
             }
             "Break" | "Mend" => {
-                self.fleet.broken = !self.fleet.broken;
-                if self.fleet.broken { Action::Break } else { Action::Mend }
+                self.fleet.broken = match self.fleet.broken {
+                    Some(_) => None,
+                    None => Some(self.slip()),
+                };
+                self.fleet.broken.map_or(Action::Mend, |slip| Action::Break { slip })
             }
             "Window" => Action::Window { time: Duration::from_secs(self.dice.between(5, 60)) },
             "Abort" => Action::Abort,
@@ -660,6 +667,12 @@ impl Draft {
             "Approve" => Action::Approve,
             _ => self.push(),
         }
+    }
+
+    /// By turns, where there is a step that another would follow.
+    fn slip(&self) -> Slip {
+        let waits = self.fleet.phased.is_none() && self.fleet.steps.len() > 1 && self.actions.len() % 2 == 1;
+        if waits { Slip::Wait } else { Slip::Generators }
     }
 
     fn push(&mut self) -> Action {

@@ -1,7 +1,10 @@
 //! How often things happened in a world, and what is known to happen, so that nothing goes untried unnoticed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use baton_rollout::blocker::Reason;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::action::{ACTIONS, PHASE_ACTIONS};
@@ -28,41 +31,6 @@ const DONE: [(char, &str); 5] =
     [('d', "Synced"), ('u', "Unchanged"), ('o', "Override"), ('s', "Skipped"), ('t', "Tolerated")];
 /// What may be done about the failure of a phase.
 const FAILURES: [&str; 4] = ["stop", "rollback", "continue", "abort"];
-/// What a rollout may say that it waits for.
-const BLOCKERS: [&str; 31] = [
-    "WaitingForStep",
-    "WaitingForSlot",
-    "WaitingForRefresh",
-    "Progressing",
-    "SyncFailed",
-    "Degraded",
-    "Suspended",
-    "Missing",
-    "OutOfSyncAfterSync",
-    "PruneOnly",
-    "Unknown",
-    "InvalidApplication",
-    "ApprovalRequired",
-    "SyncWindow",
-    "Paused",
-    "Aborted",
-    "HoldStep",
-    "SpecRewritten",
-    "RevisionMismatch",
-    "RevisionUnresolved",
-    "OrphanedOperation",
-    "Regressed",
-    "DeletionFuse",
-    "PhaseGate",
-    "NoReport",
-    "Starved",
-    "Soaking",
-    "TooManyFailures",
-    "Leaving",
-    "GeneratorError",
-    "Arming",
-];
-
 /// Who patterns are counted for beside the two controllers.
 pub(crate) const APPROVALS: &str = "Approvals";
 pub(crate) const PHASES: &str = "Phases";
@@ -93,7 +61,7 @@ fn happens() -> impl Iterator<Item = String> {
     let courses = COURSES.iter().map(|course| format!("transition: {course}"));
     let intents = INTENTS.iter().map(|(_, intent)| format!("transition: intent {intent}"));
     let done = DONE.iter().map(|(_, done)| format!("transition: done {done}"));
-    let blockers = BLOCKERS.iter().map(|blocker| format!("blocker: {blocker}"));
+    let blockers = Reason::ALL.iter().map(|reason| format!("blocker: {}", reason.as_str()));
     let failures = FAILURES.iter().map(|action| failure(action));
     courses.chain(intents).chain(done).chain(blockers).chain(failures)
 }
@@ -142,6 +110,49 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
         }
     }
     counts
+}
+
+/// How long after it was given an approval is acted on.
+const ACTED_ON: SignedDuration = SignedDuration::from_secs(60);
+
+/// When an approval was waited for or acted on, and when phases were under way.
+pub(crate) fn meanwhile(entries: &[Entry], set: &str) -> [(&'static str, Vec<Range<Timestamp>>); 2] {
+    let awaits = |set: &Value| {
+        let blockers = set.pointer("/status/rollout/blockers").and_then(Value::as_array);
+        blockers.into_iter().flatten().any(|blocker| blocker["reason"] == "ApprovalRequired")
+    };
+    let phased = |set: &Value| {
+        let generators = set.pointer("/status/phases").and_then(Value::as_array);
+        generators.into_iter().flatten().any(|generator| generator["finishedAt"].is_null())
+    };
+    let mut approvals = times(entries, set, awaits);
+    approvals
+        .iter_mut()
+        .for_each(|time| time.end = time.end.saturating_add(ACTED_ON).unwrap_or(Timestamp::MAX));
+    [(APPROVALS, approvals), (PHASES, times(entries, set, phased))]
+}
+
+/// From when until when something was so of a set.
+fn times(entries: &[Entry], set: &str, is_so: impl Fn(&Value) -> bool) -> Vec<Range<Timestamp>> {
+    let mut times: Vec<Range<Timestamp>> = Vec::new();
+    let mut since = None;
+    let of_set = |entry: &&Entry| {
+        &*entry.cluster == "control"
+            && &*entry.resource == "applicationsets.argoproj.io"
+            && *entry.name == *set
+    };
+    for entry in entries.iter().filter(of_set) {
+        match (since, entry.change != Change::Deleted && is_so(&entry.object)) {
+            (None, true) => since = Some(entry.at),
+            (Some(begun), false) => {
+                times.push(begun..entry.at);
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    times.extend(since.map(|begun| begun..Timestamp::MAX));
+    times
 }
 
 /// By rollout and place of the phase: what was done about its failure; nothing where it has not failed.

@@ -53,7 +53,7 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["H13"], Rule::LostOperations, "I6", 99),
     (&["H9"], Rule::Barrier, "I1", 45),
     (&["W9"], Rule::ComparedAfter, "I1", 45),
-    (&["H25"], Rule::InvalidFirst, "I1 I6", 26),
+    (&["H25"], Rule::InvalidFirst, "I1 I6", 78),
     (&["H8"], Rule::WholeSyncs, "I1", 428),
     (&["W1"], Rule::ComparedToSpec, "I1", 6),
     (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
@@ -67,7 +67,8 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
 ];
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
+    let text = std::env::var(variable).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is to be a whole number, and is {text:?}")))
 }
 
 /// The invariant that is broken in a world without a rule, and is kept with it.

@@ -37,7 +37,8 @@ fn world(number: u64) -> u64 {
 }
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().filter(|text| !text.is_empty())?.parse().ok()
+    let text = std::env::var(variable).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is to be a whole number, and is {text:?}")))
 }
 
 #[test]
@@ -73,7 +74,11 @@ fn no_seed_breaks_an_invariant() {
     }
     let failed = failed.into_inner();
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
-    assert!(done == seeds, "stopped after {done} of {seeds} seeds");
+    if done < seeds {
+        println!("stopped after {done} of {seeds} seeds, none of which failed");
+        // As whoever is ended by Ctrl-C; nothing is wrong with what was seen.
+        std::process::exit(130);
+    }
     let untried: Vec<String> = tally::demanded().into_iter().filter(|what| counts[what] == 0).collect();
     assert!(seeds < SEEDS || untried.is_empty(), "never tried: {untried:?}");
 }

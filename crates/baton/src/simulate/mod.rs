@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'f', long = "filename", required_unless_present = "world", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Show a world of `make soak` instead, by its seed.
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["file", "faults", "commits", "failing", "failing_hook", "seed", "seeds"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["file", "faults", "commits", "failing", "failing_hook", "delete", "seed", "seeds"],
+        value_parser = clap::value_parser!(u64).range(1..3_000_000))]
     world: Option<u64>,
     /// What everything that is left to chance is drawn from; the same seed gives the same world again.
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     /// A hook or a check of a phase that does not pass from the first of these commits on. May be repeated.
     #[arg(long, value_name = "NAME")]
     failing_hook: Vec<String>,
+    /// Delete the set in the end: in which order do its Applications go?
+    #[arg(long)]
+    delete: bool,
     /// A cluster for cluster generators. May be repeated; without any they are those of `baton up`.
     #[arg(long = "cluster", value_name = "NAME,LABEL=VALUE…", conflicts_with = "clusters")]
     cluster: Vec<MemberArgument>,
@@ -79,6 +83,7 @@ Examples:
   baton simulate -f web.yaml --faults all --seeds 100
   baton simulate -f web.yaml --failing web-dev
   baton simulate -f web.yaml --failing-hook error-rate
+  baton simulate -f web.yaml --delete --faults crash
   baton simulate --world 42
 
 Exit codes: 0 every invariant was kept, 1 usage, 3 one was broken",
@@ -100,6 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         faults: arguments.faults.clone(),
         failing: arguments.failing.iter().cloned().collect::<BTreeSet<_>>(),
         failing_calls: arguments.failing_hook.iter().cloned().collect(),
+        deletes: arguments.delete,
     };
     let unfit = |error: baton_sim::given::Unfit| Failure::usage(format!("{name}: {error}"));
     let about =

@@ -162,7 +162,10 @@ pub fn violations(case: &Case<'_>) -> Vec<Violation> {
 /// I7: nothing is written once inputs are frozen. `last` is the last write there was, `since` when it had to be quiet.
 pub fn is_quiet(last: Option<(Timestamp, String)>, since: Timestamp) -> Option<Violation> {
     let (at, what) = last.filter(|(at, _)| *at > since)?;
-    let text = format!("written though everything had come to rest at {since}: {what}");
+    let text = match since == Timestamp::MIN {
+        true => format!("it never came to rest; written last: {what}"),
+        false => format!("written though everything had come to rest at {since}: {what}"),
+    };
     Some(Violation { invariant: "I7", at, text })
 }
 

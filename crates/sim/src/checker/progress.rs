@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::deletion::is_of_set;
 use super::done::{has_failed, was_done, why_not};
 use super::history::History;
-use super::roster::rosters;
+use super::roster::{Roster, rosters};
 use super::sources::sources;
 use super::told::{Phasing, Told};
-use super::wanted::{APPS, SETS, Sets, Wanted};
+use super::wanted::{APPS, SETS, Sets};
 use super::{Case, Change, Violation, is_null, text};
 
 pub(super) fn violations<'h>(
@@ -27,7 +27,10 @@ pub(super) fn violations<'h>(
     if wanted.terminating || sets.gone.is_some() {
         return teardown(case, history, sets).map(blame).unwrap_or_default();
     }
-    let Some(unfinished) = unfinished(case, history, wanted, phasing) else { return Vec::new() };
+    let Some(roster) = rosters(wanted, phasing, (usize::MAX, Timestamp::MAX)).pop() else {
+        return Vec::new();
+    };
+    let Some((name, unfinished)) = unfinished(case, history, &roster, phasing) else { return Vec::new() };
     let set = history.state("control", SETS, case.set, usize::MAX).map(|version| &version.entry.object);
     let named = set.map(named).unwrap_or_default();
     if named.is_empty() && !case.blind {
@@ -35,7 +38,7 @@ pub(super) fn violations<'h>(
     }
     // What is done about a failure is judged for itself; that people leave it so is their affair.
     let left = case.left && phasing.last().is_some_and(|told| told.frozen().is_some());
-    match left || excused(case, wanted, &named) {
+    match left || excused(case, &roster, &name, &named) {
         true => Vec::new(),
         false => blame(format!("{unfinished}, though nothing stands in its way; named: {named:?}")),
     }
@@ -58,14 +61,14 @@ fn teardown(case: &Case<'_>, history: &History<'_>, sets: &Sets<'_>) -> Option<S
     owned.next().map(|name| format!("the set is gone and {name} is stuck in its deletion"))
 }
 
-/// What is not as it should be in the end.
+/// The first Application that is not as it should be in the end, and why not.
 fn unfinished<'h>(
     case: &Case<'h>,
     history: &History<'h>,
-    wanted: &Wanted<'h>,
+    roster: &Roster<'_, 'h>,
     phasing: &Phasing<'h>,
-) -> Option<String> {
-    let roster = rosters(wanted, phasing, (usize::MAX, Timestamp::MAX)).pop()?;
+) -> Option<(String, String)> {
+    let wanted = roster.wanted;
     // Those that may fail hold nobody up, and are not waited for.
     let count = |step: usize| wanted.steps[step].failures(roster.members(step).count());
     let mut failures: Vec<usize> = (0..wanted.steps.len()).map(count).collect();
@@ -78,7 +81,7 @@ fn unfinished<'h>(
         if phasing.last().is_some_and(|told| is_passed_over(told, name)) {
             continue;
         }
-        let Some(state) = state else { return Some(format!("{name} was not created")) };
+        let Some(state) = state else { return Some((name.clone(), format!("{name} was not created"))) };
         let Some(step) = roster.step(name) else { continue };
         if failures[step] > 0
             && is_broken(case, &app.spec)
@@ -92,15 +95,15 @@ fn unfinished<'h>(
         }
         let accepted = case.git.ends(&sources(&app.spec));
         if let Some(why) = why_not(&state.entry.object, &app.spec, &accepted) {
-            return Some(format!("{name} is not done: {why}"));
+            return Some((name.clone(), format!("{name} is not done: {why}")));
         }
         let what = (name.as_str(), &app.spec, &accepted);
         if let Err(why) = was_done(case, history, what, (state.entry.at, usize::MAX)) {
-            return Some(format!("{name} is not done: {why}"));
+            return Some((name.clone(), format!("{name} is not done: {why}")));
         }
     }
     let left = left(case, history).into_iter().find(|name| !wanted.apps.contains_key(*name));
-    left.map(|name| format!("{name} left the set and is still there"))
+    left.map(|name| (name.to_owned(), format!("{name} left the set and is still there")))
 }
 
 /// Whether the phase of an Application has failed, and the rollout went on without it.
@@ -132,15 +135,23 @@ fn named(set: &Value) -> Vec<String> {
     blockers.chain(errors).collect()
 }
 
-/// Whether people or git hold the rollout: by a pause, by an abort, by a held step, by a broken commit, or since nobody
-/// prunes.
-fn excused(case: &Case<'_>, wanted: &Wanted<'_>, named: &[String]) -> bool {
+/// Whether people or git hold an Application up: by a pause, by an abort, by a held step or a broken commit that it is in or
+/// comes after, or since nobody prunes.
+fn excused(case: &Case<'_>, roster: &Roster<'_, '_>, name: &str, named: &[String]) -> bool {
+    let wanted = roster.wanted;
     let prunes =
         wanted.set.pointer("/spec/template/spec/syncPolicy/automated/prune") == Some(&Value::Bool(true));
     let says = |reason: &str| named.iter().any(|name| name.starts_with(reason));
     let unpruned = !prunes && says("PruneOnly ");
-    let held = wanted.steps.iter().any(|step| step.limit(100) == Some(0));
-    let broken = wanted.apps.values().any(|app| is_broken(case, &app.spec));
+    // Whoever has left is in no step any more, and goes when nothing is in the way of the rest.
+    let place = if wanted.apps.contains_key(name) { roster.step(name) } else { Some(usize::MAX) };
+    let before = |step: Option<usize>| step.is_some_and(|step| place.is_some_and(|place| step <= place));
+    let held =
+        (0..wanted.steps.len()).any(|step| wanted.steps[step].limit(100) == Some(0) && before(Some(step)));
+    let broken = wanted
+        .apps
+        .iter()
+        .any(|(other, app)| is_broken(case, &app.spec) && (other == name || before(roster.step(other))));
     let aborted = !wanted.aborted.is_empty() && (case.blind || says("Aborted "));
     wanted.paused || held || broken || unpruned || aborted || wanted.has_failing_hooks()
 }

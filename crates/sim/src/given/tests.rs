@@ -30,7 +30,7 @@ fn given() -> Given {
 
 fn plan(faults: &str, commits: usize) -> Plan {
     let faults = Faults::read(faults).expect("faults");
-    Plan { commits, faults, failing: BTreeSet::new(), failing_calls: BTreeSet::new() }
+    Plan { commits, faults, failing: BTreeSet::new(), failing_calls: BTreeSet::new(), deletes: false }
 }
 
 /// When something was told first.

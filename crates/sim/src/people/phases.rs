@@ -23,7 +23,7 @@ impl People<'_> {
         let phases = self.phases();
         if self.ending == Ending::Usual {
             if phases.iter().any(|phase| phase["state"] == "Failed") {
-                self.act(&Action::Retry { app: None }).await;
+                self.lend(Action::Retry { app: None }).await;
             }
             return;
         }
@@ -39,7 +39,7 @@ impl People<'_> {
             Ending::Usual | Ending::Retry | Ending::Leave => Action::Retry { app: None },
         };
         if !matches!(act, Action::Push { .. }) || self.has_spare() {
-            self.act(&act).await;
+            self.lend(act).await;
         }
     }
 

@@ -149,7 +149,7 @@ fn fleet(dice: &mut Dice, members: &[&str], tiers: usize, failure: &str) -> Flee
         finalizer: dice.chance(50),
         automated: dice.chance(60),
         paused: false,
-        broken: false,
+        broken: None,
         abort: None,
         retry: None,
         advance: None,

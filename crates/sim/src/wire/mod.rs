@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use tower::Service;
 
 pub(crate) use self::life::{Blow, Doom, Life, Moment};
-pub(crate) use self::weather::{Fault, Pattern, Weather};
+pub(crate) use self::weather::{Blind, Fault, Pattern, Weather};
 use crate::dice::{Dice, hash};
 use crate::sequencer::Sequencer;
 
@@ -101,6 +101,15 @@ impl Air {
         self.calm.load(Ordering::Relaxed)
     }
 
+    /// Whether nothing of a rollout can be shown.
+    pub(crate) fn is_blind(&self) -> bool {
+        match self.weather.blind {
+            Blind::Never => false,
+            Blind::Meanwhile => !self.is_calm(),
+            Blind::ToTheEnd => true,
+        }
+    }
+
     /// Nothing is heard of a place any more, or again.
     pub(crate) fn set_away(&self, place: &str, away: bool) {
         let mut all = self.away.lock();
@@ -168,7 +177,7 @@ impl Wire {
         if query.contains("watch=true") || query.contains("watch=1") {
             return self.watch(head, body, dice).await;
         }
-        if self.air.weather.blind && is_view(&head) {
+        if self.air.is_blind() && is_view(&head) {
             self.count(Fault::ViewRefused);
             return refusal(StatusCode::FORBIDDEN, "Forbidden");
         }

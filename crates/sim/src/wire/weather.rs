@@ -209,6 +209,16 @@ const QUICK: [Fault; 5] =
 /// Faults of requests that are waited for until time is up.
 const SILENT: [Fault; 3] = [Fault::Lost, Fault::Unanswered, Fault::LandsLater];
 
+/// How long nothing of a rollout can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Blind {
+    #[default]
+    Never,
+    /// While there are faults.
+    Meanwhile,
+    ToTheEnd,
+}
+
 /// How often what goes wrong with requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weather {
@@ -222,8 +232,8 @@ pub(crate) struct Weather {
     pub(crate) too_old: u64,
     /// Of a hundred lists that fill a cache, how many are old.
     pub(crate) stale: u64,
-    /// Whether the rollout may show nothing.
-    pub(crate) blind: bool,
+    /// How long the rollout may show nothing.
+    pub(crate) blind: Blind,
     /// Whether a webhook rewrites specifications.
     pub(crate) rewrites: bool,
 }
@@ -269,7 +279,8 @@ impl Weather {
             false if others(dice, 20) => 30,
             false => 0,
         };
-        let (blind, rewrites) = (featured == Fault::ViewRefused, featured == Fault::Rewritten);
+        let blind = if featured == Fault::ViewRefused { Blind::ToTheEnd } else { Blind::Never };
+        let rewrites = featured == Fault::Rewritten;
         Weather { lag, rates, cut, too_old, stale, blind, rewrites }
     }
 
@@ -287,7 +298,7 @@ impl Weather {
             cut: cuts.then_some(Duration::from_secs(30)),
             too_old: if has(Fault::TooOld) { 50 } else { 0 },
             stale: if has(Fault::StaleList) { 50 } else { 0 },
-            blind: has(Fault::ViewRefused),
+            blind: if has(Fault::ViewRefused) { Blind::Meanwhile } else { Blind::Never },
             rewrites: has(Fault::Rewritten),
         }
     }
