@@ -99,3 +99,21 @@ impl Snapshot<'_> {
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_no_plain_directory_even_while_its_objects_are_away() {
+        let home = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| home.path().join(name);
+        assert!(is_plain(home.path()), "there is nothing in it");
+        std::fs::write(at("HEAD"), "ref: refs/heads/main\n").expect("a file");
+        assert!(is_plain(home.path()), "a file of that name makes no repository");
+        std::fs::create_dir(at("refs")).expect("a directory");
+        std::os::unix::fs::symlink(at("nowhere"), at("objects")).expect("a link");
+        assert!(!is_plain(home.path()));
+        assert!(!is_plain(&at("nowhere")), "what is not there is none");
+    }
+}

@@ -296,3 +296,23 @@ fn destinations_and_branches_have_stand_ins_of_their_own() {
     assert_eq!(branches, [0, 0, 1]);
     assert_ne!(maker.branches[0].url, maker.branches[1].url);
 }
+
+#[test]
+fn a_set_with_steps_gets_over_every_fault() {
+    for (faults, seeds) in [("all", 1..=4), ("git-away,git-behind,lands-later,crash-after", 5..=12)] {
+        for seed in seeds {
+            let report = given().simulate(&plan(faults, 1), seed).expect("a report");
+            assert_eq!(report.violations, [], "--faults {faults} --seed {seed}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_set_that_is_deleted_takes_its_applications_along_in_order() {
+    let plan = Plan { deletes: true, ..plan("none", 0) };
+    let report = given().simulate(&plan, 1).expect("a report");
+    assert_eq!(report.violations, [], "{report}");
+    let going = place(&report, "the set is deleted");
+    let gone = |name: &str| place(&report, &format!("{name} is gone"));
+    assert!(["123", "web-b", "web-c"].into_iter().all(|name| gone(name) > going), "{:#?}", report.course);
+}
