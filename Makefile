@@ -27,10 +27,11 @@ test-ui: tools ## types, tests and bundle of the web UI, and its pages in a real
 tools: ## the helm and the Kustomize that tests compare with, and Node for the web UI, into target/tools where the machine has none
 	.ci/tools
 
-bench: ## what the embedded API does per second, and in how much memory; how fast templates render; what passes cost
+bench: ## what the embedded API does per second, and in how much memory; how fast templates render and rights are judged; what passes cost
 	$(CARGO) bench --locked -p baton --bench api -- --bench
 	$(CARGO) bench --locked -p baton-render --bench render -- --bench
 	$(CARGO) bench --locked -p baton-template --bench execute -- --bench
+	$(CARGO) bench --locked -p baton-rbac --bench decisions -- --bench
 	$(CARGO) bench --locked -p baton-rollout --bench machine -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench
