@@ -145,6 +145,16 @@ impl Pattern {
         if matches { Match::Yes } else { Match::No }
     }
 
+    /// Whether a text with such a beginning can match at all, by the text before the first star.
+    pub(crate) fn may_begin_with(&self, beginning: &str) -> bool {
+        match self {
+            Pattern::Text(head) | Pattern::Around(head, _) | Pattern::Stars { head, .. } => {
+                head.starts_with(beginning) || beginning.starts_with(&**head)
+            }
+            _ => true,
+        }
+    }
+
     /// Whether comparing leads to no answer.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Pattern::NoExpression(_))
@@ -239,6 +249,13 @@ mod tests {
         fn the_fast_shapes_match_what_gobwas_matches(pattern in "[ab*/]{0,7}", text in "[ab/]{0,9}") {
             let expected = gobwas::Pattern::new(&pattern, &[]).expect("stars and text are a glob").matches(&text);
             prop_assert_eq!(compare(MatchMode::Glob, &pattern, &text) == Match::Yes, expected);
+        }
+
+        #[test]
+        fn what_cannot_begin_like_a_text_does_not_match_it(pattern in "[ab*/]{0,5}", text in "[ab/]{0,9}", at in 0..9usize) {
+            let compiled = Pattern::glob(&pattern);
+            let beginning = &text[..at.min(text.len())];
+            prop_assert!(compiled.may_begin_with(beginning) || compiled.compare(&text) != Match::Yes);
         }
 
         #[test]

@@ -262,6 +262,15 @@ impl Request {
             _ => None,
         }
     }
+
+    /// What the objects of all requests of its resource in its project begin with.
+    pub(crate) fn beginning(&self) -> String {
+        match (self.resource, self.project()) {
+            (Resource::Projects, Some(name)) => name.to_owned(),
+            (_, Some(name)) => format!("{name}/"),
+            (_, None) => String::new(),
+        }
+    }
 }
 
 impl fmt::Display for Request {

@@ -35,16 +35,17 @@ pub struct Review<'a> {
     rights: &'a Rights,
     caller: &'a Caller,
     asked: Option<(Resource, Action)>,
-    /// What was found for the action asked last, by project.
+    /// What was found for the action asked last, by the name of the project, known or not.
     found: HashMap<Box<str>, Subjects<'a>>,
-    /// The same for requests in no project, or in one that is not known: by whether the caller's token is foreign.
-    found_without: [Option<Subjects<'a>>; 2],
+    /// The same for requests in no project.
+    found_without: Option<Subjects<'a>>,
 }
 
 /// The caller's subjects in their order.
 type Subjects<'a> = Vec<Subject<'a>>;
 
-/// One of the caller's subjects, with the lines that speak of it, the resource and the action.
+/// One of the caller's subjects, with the lines that speak of it, the resource, the action and, if only of that, the
+/// project.
 #[derive(Debug)]
 struct Subject<'a> {
     whose: Whose,
@@ -59,7 +60,7 @@ struct Subject<'a> {
 
 impl<'a> Review<'a> {
     pub(crate) fn new(rights: &'a Rights, caller: &'a Caller) -> Review<'a> {
-        Review { rights, caller, asked: None, found: HashMap::new(), found_without: [None, None] }
+        Review { rights, caller, asked: None, found: HashMap::new(), found_without: None }
     }
 
     /// Whether the caller may do what they ask, and why.
@@ -140,21 +141,20 @@ impl<'a> Review<'a> {
         if !self.asked.as_ref().is_some_and(same) || self.found.len() > MOST_REMEMBERED {
             self.asked = Some((request.resource, request.action.clone()));
             self.found.clear();
-            self.found_without = [None, None];
+            self.found_without = None;
         }
-        match project {
-            Some(project) => {
-                if !self.found.contains_key(&*project.name) {
-                    let subjects = self.find(request, Some(project), is_foreign);
-                    self.found.insert((*project.name).into(), subjects);
+        match request.project() {
+            Some(name) => {
+                if !self.found.contains_key(name) {
+                    let subjects = self.find(request, project, is_foreign);
+                    self.found.insert(name.into(), subjects);
                 }
-                &self.found[&*project.name]
+                &self.found[name]
             }
             None => {
-                let slot = usize::from(is_foreign);
-                let found = self.found_without[slot].take();
-                let found = found.unwrap_or_else(|| self.find(request, None, is_foreign));
-                self.found_without[slot].insert(found)
+                let found = self.found_without.take();
+                let found = found.unwrap_or_else(|| self.find(request, project, is_foreign));
+                self.found_without.insert(found)
             }
         }
     }
@@ -212,17 +212,18 @@ impl<'a> Subject<'a> {
     ) -> Subject<'a> {
         let links: Vec<&Links> = rules.iter().map(|rules| &rules.links).collect();
         let mut subject = Subject { whose, lines: Vec::new(), unreadable: None, allows };
+        let beginning = request.beginning();
         for name in names_of(name, &links) {
             for line in rules.iter().flat_map(|rules| rules.of(name, request.resource)) {
-                subject.take(line, request);
+                subject.take(line, request, &beginning);
             }
         }
         subject.lines.sort_by_key(|line| line.number);
         subject
     }
 
-    /// Keeps a line that speaks of the action. An expression for objects that cannot be read spoils every object.
-    fn take(&mut self, line: &'a Arc<Line>, request: &Request) {
+    /// Keeps a line that speaks of the action, unless it speaks of other projects only. An expression for objects that cannot be read spoils every object.
+    fn take(&mut self, line: &'a Arc<Line>, request: &Request, beginning: &str) {
         let action = match line.resource.compare(request.resource.word()) {
             Match::Yes => line.action.compare(request.action.as_str()),
             other => other,
@@ -230,7 +231,7 @@ impl<'a> Subject<'a> {
         match action {
             Match::No => {}
             Match::Yes if !line.object.is_unknown() => {
-                if line.effect() != Effect::None {
+                if line.effect() != Effect::None && line.object.may_begin_with(beginning) {
                     self.lines.push(line);
                 }
             }
