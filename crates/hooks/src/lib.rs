@@ -9,6 +9,8 @@
 //!
 //! When a hook runs, how often it is tried, what its failure means and where its result is kept is not known here.
 //!
+//! The [`Connector`] under it, with its judgement of addresses, serves whoever else calls out.
+//!
 //! # What is written by hand, and why
 //! - *The connection* ([`Resolve`], `http::connect`): clients with pools and resolvers of their own make it hard to
 //!   say that the address that was judged is the one connected to, and that nothing stays open. hyper speaks HTTP
@@ -38,7 +40,10 @@ mod validate;
 
 pub use call::{Action, Call, Invocation, Request, Role, SetName};
 pub use gate::{Gate, Pass};
-pub use http::{AllowList, Inward, Places, Resolve, SettingError, SystemResolver, judge};
+pub use http::{
+    AllowList, Connector, Exchange, Inward, Places, Reply, Resolve, SettingError, SystemResolver, judge,
+    origin,
+};
 pub use limits::{CommandLimits, Limits};
 pub use outcome::{Fault, Outcome, Reason, Verdict};
 pub use prepare::{Occasion, prepare_check, prepare_hook};

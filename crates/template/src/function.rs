@@ -103,7 +103,7 @@ pub(crate) enum Body {
     And,
     /// `or`: the first true argument, the rest unevaluated.
     Or,
-    /// `call`: an error for every value there is.
+    /// `call`: calls a value that is a function.
     CallValue,
     /// A function whose work the length of its arguments and result tells; what is returned in the error is its own
     /// complaint.

@@ -29,6 +29,7 @@
 mod ast;
 mod budget;
 mod builtins;
+mod callable;
 mod deep;
 mod exec;
 mod execution;

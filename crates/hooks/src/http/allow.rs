@@ -80,8 +80,8 @@ impl AllowList {
         Ok(list)
     }
 
-    /// Every address there is.
-    pub(crate) fn everything() -> AllowList {
+    /// Every address there is: for what an operator has written.
+    pub fn everything() -> AllowList {
         let all = [IpAddr::from([0_u8; 4]), IpAddr::from([0_u8; 16])];
         let networks = all.map(|address| Network { address, prefix: 0 }).into();
         AllowList { hosts: Vec::new(), networks }

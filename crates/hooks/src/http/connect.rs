@@ -7,14 +7,17 @@
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
 use super::allow::{AllowList, Places};
@@ -38,11 +41,15 @@ pub trait Resolve: Send + Sync {
 pub struct SystemResolver;
 
 /// Opens connections to where calls may go.
-pub(crate) struct Connector {
-    pub(crate) allow: AllowList,
-    pub(crate) places: Places,
-    pub(crate) resolver: Arc<dyn Resolve>,
-    pub(crate) trust: Trust,
+///
+/// # Guarantees
+/// No address is connected to that the allow-list does not admit: names are resolved once, and the judged address is
+/// the one connected to.
+pub struct Connector {
+    allow: AllowList,
+    places: Places,
+    resolver: Arc<dyn Resolve>,
+    trust: Trust,
 }
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -65,20 +72,63 @@ impl Resolve for SystemResolver {
 // === impl Connector ===
 
 impl Connector {
-    /// Connects to a URL's host, with TLS where its scheme is https.
-    pub(crate) async fn connect(&self, url: &Url, insecure: bool) -> Result<Box<dyn Stream>, Fault> {
+    /// A connector that admits these addresses, finds hosts so, and trusts the machine's authorities and those of a
+    /// PEM file beside them.
+    ///
+    /// # Errors
+    /// The file cannot be read or holds no certificate.
+    pub fn new(
+        allow: AllowList,
+        places: Places,
+        resolver: Arc<dyn Resolve>,
+        authorities: Option<&Path>,
+    ) -> io::Result<Connector> {
+        Ok(Connector { allow, places, resolver, trust: Trust::new(authorities)? })
+    }
+
+    /// Connects to a URL's host and port, in the clear whatever its scheme.
+    ///
+    /// # Errors
+    /// The host cannot be found, may not be called or does not answer.
+    pub async fn open(&self, url: &Url) -> Result<TcpStream, Fault> {
         let addresses = self.addresses(url).await?;
         let stream = connect_to_first(url, &addresses).await?;
-        // Hooks are one small request: waiting to fill a packet only delays it.
+        // Calls are one small request: waiting to fill a packet only delays it.
         let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+
+    /// Speaks TLS over a connection that was opened to the URL's host, for another protocol than HTTP.
+    ///
+    /// # Errors
+    /// The peer's certificate or TLS is not good.
+    pub async fn secure<S: AsyncRead + AsyncWrite + Send + Unpin>(
+        &self,
+        url: &Url,
+        stream: S,
+        insecure: bool,
+    ) -> Result<TlsStream<S>, Fault> {
+        let mut config = ClientConfig::clone(&self.trust.config(insecure));
+        config.alpn_protocols.clear();
+        let name = server_name(url)?;
+        TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .map_err(|fault| broken_tls(url, &fault))
+    }
+
+    /// Connects to a URL's host, with TLS where its scheme is https.
+    pub(crate) async fn connect(&self, url: &Url, insecure: bool) -> Result<Box<dyn Stream>, Fault> {
+        let stream = self.open(url).await?;
         if url.scheme() == "http" {
             return Ok(Box::new(stream));
         }
         let name = server_name(url)?;
         let config = self.trust.config(insecure);
-        let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|fault| {
-            Fault::new(Reason::TlsFailed, format!("TLS with {} failed: {fault}", origin(url)))
-        })?;
+        let stream = TlsConnector::from(config)
+            .connect(name, stream)
+            .await
+            .map_err(|fault| broken_tls(url, &fault))?;
         Ok(Box::new(stream))
     }
 
@@ -142,6 +192,10 @@ async fn connect_to_first(url: &Url, addresses: &[SocketAddr]) -> Result<TcpStre
     Err(Fault::new(Reason::ConnectionFailed, format!("no connection to {}{why}", origin(url))))
 }
 
+fn broken_tls(url: &Url, fault: &io::Error) -> Fault {
+    Fault::new(Reason::TlsFailed, format!("TLS with {} failed: {fault}", origin(url)))
+}
+
 fn server_name(url: &Url) -> Result<ServerName<'static>, Fault> {
     let name = match url.host() {
         Some(Host::Domain(host)) => ServerName::try_from(host.to_owned()).ok(),
@@ -153,10 +207,16 @@ fn server_name(url: &Url) -> Result<ServerName<'static>, Fault> {
 }
 
 /// What of a URL may be shown. Paths and queries of webhooks are often the credential itself.
-pub(crate) fn origin(url: &Url) -> String {
+pub fn origin(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{}://{host}:{port}", url.scheme()),
         None => format!("{}://{host}", url.scheme()),
+    }
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").field("allow", &self.allow).finish_non_exhaustive()
     }
 }

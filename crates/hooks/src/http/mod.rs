@@ -18,25 +18,19 @@
 mod address;
 mod allow;
 mod connect;
+mod exchange;
 mod headers;
 mod tls;
 
-use std::pin::pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use http::{HeaderMap, Method, header};
 use url::Url;
 
 pub use address::{Inward, judge};
 pub use allow::{AllowList, Places, SettingError};
-use connect::Connector;
-pub(crate) use connect::origin;
-pub use connect::{Resolve, SystemResolver};
+pub use connect::{Connector, Resolve, SystemResolver, origin};
+pub use exchange::{Exchange, Reply};
 pub(crate) use headers::{is_credential, reserved};
 
 use crate::call::{Call, Request};
@@ -63,22 +57,16 @@ pub(crate) struct Answer {
     pub(crate) fault: Option<Fault>,
 }
 
-struct Reply {
-    status: StatusCode,
-    location: Option<String>,
-    body: Vec<u8>,
-}
-
 // === impl HttpCaller ===
 
 impl HttpCaller {
     pub(crate) fn new(settings: &Settings, resolver: Arc<dyn Resolve>) -> std::io::Result<HttpCaller> {
-        let connector = Connector {
-            allow: settings.allow.clone(),
-            places: settings.places.clone(),
+        let connector = Connector::new(
+            settings.allow.clone(),
+            settings.places.clone(),
             resolver,
-            trust: tls::Trust::new(settings.authorities.as_deref())?,
-        };
+            settings.authorities.as_deref(),
+        )?;
         Ok(HttpCaller {
             connector,
             allow_http: settings.allow_http,
@@ -133,66 +121,24 @@ impl HttpCaller {
     }
 
     async fn exchange(&self, request: &Request, url: &Url, headers: &HeaderMap) -> Result<Reply, Fault> {
-        let broken = |fault: hyper::Error| {
-            Fault::new(Reason::ProtocolError, format!("the exchange with {} broke off: {fault}", origin(url)))
+        let exchange = Exchange {
+            url,
+            method: &request.method,
+            headers,
+            body: request.body.expose().as_bytes(),
+            insecure: request.insecure,
+            most_read: self.most_read,
+            most_kept: EXCERPT,
         };
-        let stream = self.connector.connect(url, request.insecure).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        let outgoing = outgoing(request, url, headers)?;
-        let mut exchange = pin!(async {
-            let response = sender.send_request(outgoing).await?;
-            let location = response.headers().get(header::LOCATION);
-            let location = location.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let status = response.status();
-            let body = read_some(response.into_body(), self.most_read).await?;
-            Ok(Reply { status, location, body })
-        });
-        let mut connection = pin!(connection);
-        // The connection is driven here and not by a task of its own, so that it ends with this future. When it
-        // ends first, what it has read is still to be taken.
-        tokio::select! {
-            biased;
-            reply = &mut exchange => reply.map_err(broken),
-            _ = &mut connection => exchange.await.map_err(broken),
-        }
+        self.connector.exchange(&exchange).await
     }
-}
-
-fn outgoing(request: &Request, url: &Url, headers: &HeaderMap) -> Result<http::Request<Full<Bytes>>, Fault> {
-    let wrong =
-        |fault: http::Error| Fault::new(Reason::Invalid, format!("no request can be made of it: {fault}"));
-    let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
-    let body = Bytes::copy_from_slice(request.body.expose().as_bytes());
-    let mut outgoing = http::Request::builder()
-        .method(request.method.clone())
-        .uri(target)
-        .header(header::HOST, host)
-        .body(Full::new(body))
-        .map_err(wrong)?;
-    outgoing.headers_mut().extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-    outgoing.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
-    Ok(outgoing)
-}
-
-/// Reads a body up to a bound; what comes after it is not waited for.
-async fn read_some(mut body: Incoming, most: usize) -> Result<Vec<u8>, hyper::Error> {
-    let (mut kept, mut read) = (Vec::new(), 0);
-    while read < most
-        && let Some(frame) = body.frame().await
-    {
-        let Ok(data) = frame?.into_data() else { continue };
-        read += data.len();
-        let room = EXCERPT.saturating_sub(kept.len()).min(data.len());
-        kept.extend_from_slice(&data[..room]);
-    }
-    Ok(kept)
 }
 
 /// Where a reply sends the call; none if it is the last one.
 fn next_hop(request: &Request, url: &Url, reply: &Reply) -> Result<Option<Url>, Fault> {
     let (301 | 302 | 303 | 307 | 308) = reply.status.as_u16() else { return Ok(None) };
-    let Some(location) = &reply.location else { return Ok(None) };
+    let location = reply.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+    let Some(location) = location else { return Ok(None) };
     let refuse =
         |why: String| Err(Fault::new(Reason::BadRedirect, format!("{} redirects {why}", origin(url))));
     let Ok(next) = url.join(location) else { return refuse("to what is no URL".to_owned()) };

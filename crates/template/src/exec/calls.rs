@@ -3,6 +3,7 @@
 use super::{At, Exec, Held, Result};
 use crate::ast::{Expr, Number, Operand};
 use crate::budget::Budget;
+use crate::callable::Callable;
 use crate::function::{Body, Context, Function, Param};
 use crate::value::Value;
 
@@ -112,12 +113,18 @@ impl<'a> Exec<'a> {
         })
     }
 
-    /// `call`: nothing a template can hold is a function, so this only says so.
+    /// `call`: only what the caller of the template has put there is a function.
     fn call_of_value(&mut self, call: &'a [Operand], dot: &Held, last: Option<Held>) -> Result<Held> {
         let (callee, shown) = match call.get(1) {
             Some(callee) => (self.operand(callee, dot)?, callee.to_string()),
-            None => (last.unwrap_or(Held::NONE), String::new()),
+            None => (last.clone().unwrap_or(Held::NONE), String::new()),
         };
+        if let Some(Value::Object(object)) = &callee.value
+            && let Some(callable) = object.downcast::<Callable>()
+        {
+            let last = if call.len() > 1 { last } else { None };
+            return self.called(callable, call, dot, last);
+        }
         self.at = At::Call(call);
         match callee.value {
             None | Some(Value::Nil) => Err(self.fail("error calling call: call of nil")),
@@ -126,6 +133,27 @@ impl<'a> Exec<'a> {
                 value.type_name()
             ))),
         }
+    }
+
+    fn called(
+        &mut self,
+        callable: &Callable,
+        call: &'a [Operand],
+        dot: &Held,
+        last: Option<Held>,
+    ) -> Result<Held> {
+        let mut values = Vec::new();
+        for arg in call.get(2..).unwrap_or_default() {
+            values.push(self.operand(arg, dot)?.value.unwrap_or_default());
+        }
+        values.extend(last.map(|last| last.value.unwrap_or_default()));
+        self.at = At::Call(call);
+        let outcome = pay(&mut self.budget, &values).and_then(|()| {
+            let value = callable.call(&values)?;
+            self.budget.bytes(size(&value))?;
+            Ok(value)
+        });
+        outcome.map(Held::plain).map_err(|error| self.fail(format_args!("error calling call: {error}")))
     }
 
     fn first_with_truth(
