@@ -86,6 +86,13 @@ fn now(context: &Context<'_>) -> Result<Instant, String> {
     context.now().map(Instant::new)
 }
 
+impl Value {
+    /// A time, told in its own zone: Go's `time.Time`.
+    pub fn time(at: &jiff::Zoned) -> Value {
+        time_value(Instant::new(at))
+    }
+}
+
 /// The zone times are told in unless another is named: the clock's, UTC where there is none.
 fn local(context: &Context<'_>) -> TimeZone {
     context.now().map_or(TimeZone::UTC, |now| now.time_zone().clone())

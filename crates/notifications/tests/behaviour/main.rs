@@ -1,0 +1,10 @@
+//! What notifications do, as those see it who configure, receive and lose processes.
+
+mod catalog;
+mod crashes;
+mod decisions;
+mod http;
+mod mail;
+mod smtp_server;
+mod subscriptions;
+mod support;
