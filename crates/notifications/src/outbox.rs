@@ -88,6 +88,14 @@ pub struct Outbox {
 #[error("the outbox cannot be read, so nothing is sent about this object; repair or delete it: {0}")]
 pub struct Unreadable(#[source] serde_json::Error);
 
+// === impl Unreadable ===
+
+impl Unreadable {
+    pub(crate) fn new(error: serde_json::Error) -> Unreadable {
+        Unreadable(error)
+    }
+}
+
 // === impl DeliveryId ===
 
 impl DeliveryId {

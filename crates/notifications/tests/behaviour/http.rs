@@ -12,13 +12,13 @@ use tokio::net::TcpListener;
 use crate::support::{carrier, config, entry};
 
 /// A receiver on this machine that answers each request by its number and target.
-struct Receiver {
-    address: SocketAddr,
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Receiver {
-    async fn start(answer: impl Fn(usize, &str) -> String + Send + Sync + 'static) -> Receiver {
+    pub(crate) async fn start(answer: impl Fn(usize, &str) -> String + Send + Sync + 'static) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("a bound socket has an address");
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -35,7 +35,7 @@ impl Receiver {
         Receiver { address, requests }
     }
 
-    fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().clone()
     }
 }
@@ -61,7 +61,7 @@ async fn read_request(stream: &mut tokio::net::TcpStream) -> String {
     }
 }
 
-fn answer(status: u16, headers: &str, body: &str) -> String {
+pub(crate) fn answer(status: u16, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} Whatever\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
 }
 

@@ -3,6 +3,8 @@
 mod catalog;
 mod crashes;
 mod decisions;
+mod end_to_end;
+mod hostile;
 mod http;
 mod mail;
 mod smtp_server;
