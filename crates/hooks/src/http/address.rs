@@ -25,18 +25,8 @@ pub enum Inward {
     Wrapped,
 }
 
-/// Metadata services that do not lie in the link-local range: Alibaba, Oracle, and AWS over IPv6.
-const METADATA: [IpAddr; 3] = [
-    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
-    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
-];
-
 /// Whether an address leads inward, and how; none if it is public.
 pub fn judge(address: IpAddr) -> Option<Inward> {
-    if METADATA.contains(&address) {
-        return Some(Inward::Metadata);
-    }
     match address {
         IpAddr::V4(address) => judge_v4(address),
         IpAddr::V6(address) => judge_v6(address),
@@ -45,6 +35,8 @@ pub fn judge(address: IpAddr) -> Option<Inward> {
 
 fn judge_v4(address: Ipv4Addr) -> Option<Inward> {
     match address.octets() {
+        // Azure's, which hands out credentials from a public address; Alibaba's; Oracle's.
+        [168, 63, 129, 16] | [100, 100, 100, 200] | [192, 0, 0, 192] => Some(Inward::Metadata),
         [127, ..] => Some(Inward::Loopback),
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Some(Inward::Private),
         [169, 254, ..] => Some(Inward::LinkLocal),
@@ -67,7 +59,7 @@ fn judge_v6(address: Ipv6Addr) -> Option<Inward> {
         // Mapped (::ffff:a.b.c.d) and NAT64 (64:ff9b::a.b.c.d) reach the IPv4 address; the latter is what a resolver
         // gives for public hosts on an IPv6-only network.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            judge(IpAddr::V4(embedded(high, low)))
+            judge_v4(embedded(high, low))
         }
         // Compatible (::a.b.c.d), translated (::ffff:0:a.b.c.d), 6to4, Teredo and a site's own NAT64 have no use
         // for a hook.
@@ -77,9 +69,12 @@ fn judge_v6(address: Ipv6Addr) -> Option<Inward> {
         | [0x2002, ..]
         | [0x2001, 0, ..] => Some(Inward::Wrapped),
         // ISATAP: an IPv4 address behind 5efe in any prefix.
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => {
-            judge(IpAddr::V4(embedded(high, low))).map(|_| Inward::Wrapped)
-        }
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => judge_v4(embedded(high, low)).map(|_| Inward::Wrapped),
+        // Services of the machine's own cloud over IPv6: AWS (metadata, and identities of pods), Google, Linode, Scaleway.
+        [0xfd00, 0xec2, 0, 0, 0, 0, 0, _]
+        | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]
+        | [0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1]
+        | [0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42] => Some(Inward::Metadata),
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Some(Inward::Private),
         [0xfe80..=0xfebf, ..] => Some(Inward::LinkLocal),
         [0xff00..=0xffff, ..] => Some(Inward::Multicast),
@@ -161,6 +156,19 @@ mod tests {
             ("100.100.100.200", Some(Inward::Metadata)),
             ("192.0.0.192", Some(Inward::Metadata)),
             ("::ffff:100.100.100.200", Some(Inward::Metadata)),
+            ("168.63.129.16", Some(Inward::Metadata)),
+            ("::ffff:168.63.129.16", Some(Inward::Metadata)),
+            ("64:ff9b::168.63.129.16", Some(Inward::Metadata)),
+            ("64:ff9b::192.0.0.192", Some(Inward::Metadata)),
+            ("::ffff:192.0.0.192", Some(Inward::Metadata)),
+            ("64:ff9b::100.100.100.200", Some(Inward::Metadata)),
+            ("fd00:ec2::23", Some(Inward::Metadata)),
+            ("fd20:ce::254", Some(Inward::Metadata)),
+            ("fd00:a9fe:a9fe::1", Some(Inward::Metadata)),
+            ("fd00:42::42", Some(Inward::Metadata)),
+            ("2a00::5efe:168.63.129.16", Some(Inward::Wrapped)),
+            ("2002:a83f:8110::1", Some(Inward::Wrapped)),
+            ("168.63.129.17", None),
             ("100.64.0.1", Some(Inward::CarrierGrade)),
             ("100.127.255.255", Some(Inward::CarrierGrade)),
             ("224.0.0.1", Some(Inward::Multicast)),

@@ -124,6 +124,9 @@ async fn names_of_every_address_inside_are_refused() {
         "169.254.169.254",
         "100.64.0.1",
         "100.100.100.200",
+        "168.63.129.16",
+        "::ffff:168.63.129.16",
+        "192.0.0.192",
         "0.0.0.0",
         "224.0.0.1",
         "::1",
@@ -148,9 +151,13 @@ async fn names_of_every_address_inside_are_refused() {
 async fn metadata_is_not_allowed_by_a_name() {
     let allow = AllowList::parse(["receiver.example"]).expect("a good entry");
     let settings = Settings { allow, ..Settings::default() };
-    let runner = Runner::with_resolver(settings.clone(), Fickle::new(&[&["169.254.169.254"]]));
-    let runner = runner.expect("the settings are good");
-    refusal(&call(&runner, &settings, "https://receiver.example/").await);
+    for address in
+        ["169.254.169.254", "168.63.129.16", "64:ff9b::168.63.129.16", "fd00:ec2::23", "fd20:ce::254"]
+    {
+        let runner = Runner::with_resolver(settings.clone(), Fickle::new(&[&[address]]));
+        let runner = runner.expect("the settings are good");
+        refusal(&call(&runner, &settings, "https://receiver.example/").await);
+    }
 }
 
 #[tokio::test]
