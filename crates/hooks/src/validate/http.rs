@@ -71,7 +71,11 @@ fn validate_url(item: &Item<'_>, call: &HttpCall, path: &str, policy: &Policy, f
         return;
     }
     // The reader of URLs takes what follows for the host, however many slashes stand before it.
-    if outline.split_once("://").is_some_and(|(_, rest)| rest.starts_with(['/', '\\', '?', '#'])) {
+    let is_web = |scheme: &str| ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    if let Some((scheme, rest)) = outline.split_once("://")
+        && is_web(scheme)
+        && rest.starts_with(['/', '\\', '?', '#'])
+    {
         return findings.error(path, "the URL has no host");
     }
     match Url::parse(&outline) {
