@@ -24,8 +24,8 @@ pub struct Outcome {
     /// The end of what the command printed, or the start of what the receiver answered, when it was no success.
     ///
     /// # Caveats
-    /// It is somebody else's text. Declared secrets are taken out; what else a program or a receiver prints is not
-    /// known.
+    /// It is somebody else's text. Declared secrets and credentials that are written out are taken out, and parts of them;
+    /// what else a program or a receiver prints is not known.
     pub output: String,
 }
 
@@ -117,11 +117,26 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Success => f.write_str("succeeded"),
             Verdict::Failure(fault) => f.write_str(&fault.message),
-            Verdict::Timeout { after } => write!(f, "took longer than {after:?}"),
+            Verdict::Timeout { after } => write!(f, "took longer than {}", shown(*after)),
             Verdict::Cancelled => f.write_str("cancelled"),
             Verdict::Refused(fault) => write!(f, "refused: {}", fault.message),
         }
     }
+}
+
+/// A duration as people write it: from a second on without the fractions that nobody asked for, and without the zeroes
+/// at its end.
+pub(crate) fn shown(duration: Duration) -> String {
+    let unit = if duration < Duration::from_secs(1) { 1_000_000 } else { 1_000_000_000 };
+    let rounded = (duration.as_nanos() + unit / 2) / unit * unit;
+    let nanoseconds = i64::try_from(rounded).unwrap_or(i64::MAX);
+    let mut text = baton_grammar::duration::Duration::from_nanoseconds(nanoseconds).to_string();
+    for (zeroes, rest) in [("m0s", 1), ("h0m", 1)] {
+        if text.ends_with(zeroes) {
+            text.truncate(text.len() - zeroes.len() + rest);
+        }
+    }
+    text
 }
 
 // === impl Fault ===
@@ -170,6 +185,26 @@ impl Reason {
             Reason::ProgramNotAllowed => "ProgramNotAllowed",
             Reason::NoSandbox => "NoSandbox",
             Reason::Invalid => "Invalid",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_read_them() {
+        for (nanoseconds, expected) in [
+            (19_999_987_080, "20s"),
+            (1_499_999_999, "1s"),
+            (250_400_000, "250ms"),
+            (300_000_000_000, "5m"),
+            (5_400_000_000_001, "1h30m"),
+            (10_800_000_000_000, "3h"),
+        ] {
+            let verdict = Verdict::Timeout { after: Duration::from_nanos(nanoseconds) };
+            assert_eq!(verdict.to_string(), format!("took longer than {expected}"));
         }
     }
 }

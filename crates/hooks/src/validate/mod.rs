@@ -20,6 +20,7 @@ pub use finding::{Finding, Severity};
 pub use policy::{Namespace, Policy};
 
 use crate::text;
+use crate::outcome::shown;
 
 /// Longest name of a hook or a check.
 const LONGEST_NAME: usize = 63;
@@ -234,18 +235,6 @@ fn duration(written: &str, path: &str, findings: &mut Findings) -> Option<Durati
         findings.error(path, "must be longer than nothing");
     }
     duration
-}
-
-/// A duration as Go writes it, without the zeroes at its end.
-fn shown(duration: Duration) -> String {
-    let nanoseconds = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-    let mut text = baton_grammar::duration::Duration::from_nanoseconds(nanoseconds).to_string();
-    for (zeroes, rest) in [("m0s", 1), ("h0m", 1)] {
-        if text.ends_with(zeroes) {
-            text.truncate(text.len() - zeroes.len() + rest);
-        }
-    }
-    text
 }
 
 /// One of a list of words, or nothing.
