@@ -49,8 +49,10 @@ wire! {
             #[schemars(range(min = 0, max = 100))]
             percentage: Option<i64>,
             /// How many targets to update, a number or a percentage; excludes `percentage`.
+            #[schemars(extend("minimum" = 0, "maximum" = 2147483647))]
             max_update: Option<IntOrString>,
             /// How many targets may change at once, a number or a percentage.
+            #[schemars(extend("minimum" = 0, "maximum" = 2147483647))]
             max_concurrent: Option<IntOrString>,
             /// Run before anything is deployed.
             #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -242,9 +244,9 @@ wire! {
             /// Name of the Secret; the same as `name` when unset.
             #[schemars(length(max = 253))]
             secret_name: String,
-            /// Keys that may be used; all when empty.
-            #[schemars(length(max = 50))]
-            keys: Vec<String>,
+            /// Keys that may be used; all when unset.
+            #[schemars(length(min = 1, max = 50))]
+            keys: Option<Vec<String>>,
         }
     }
 }
@@ -360,7 +362,7 @@ impl schemars::JsonSchema for ExpectedStatus {
     }
 
     /// A structural schema has no "number or list of numbers"; each bound here holds for one JSON type only, and
-    /// those for strings and objects leave them nothing of use.
+    /// those for strings and objects leave them nothing of use. That for strings is what a person reads who wrote one.
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "x-kubernetes-preserve-unknown-fields": true,
@@ -368,7 +370,7 @@ impl schemars::JsonSchema for ExpectedStatus {
             "maximum": 599,
             "minItems": 1,
             "maxItems": 20,
-            "maxLength": 0,
+            "pattern": "^a number without quotes, such as 200$",
             "maxProperties": 0,
         })
     }

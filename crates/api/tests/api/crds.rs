@@ -245,7 +245,7 @@ fn new_structures_accept_what_is_right() {
 #[test]
 fn new_structures_refuse_what_is_wrong() {
     type Change = fn(&mut Value);
-    let cases: [(&str, &str, Change); 20] = [
+    let cases: [(&str, &str, Change); 23] = [
         ("unknown type", "type", |s| s["type"] = json!("canary")),
         ("no type", "type", |s| drop(s.as_object_mut().map(|s| s.remove("type")))),
         ("no phases", "phases", |s| s["phases"] = json!([])),
@@ -291,6 +291,19 @@ fn new_structures_refuse_what_is_wrong() {
             let mut hook = http_hook();
             hook["http"]["expectedStatus"] = json!(99);
             s["phases"][0]["preHooks"] = json!([hook]);
+        }),
+        ("a status in quotes", "a number without quotes", |s| {
+            let mut hook = http_hook();
+            hook["http"]["expectedStatus"] = json!("200");
+            s["phases"][0]["preHooks"] = json!([hook]);
+        }),
+        ("no key of a Secret", "keys", |s| {
+            let mut hook = http_hook();
+            hook["secretRefs"] = json!([{ "name": "servicenow", "keys": [] }]);
+            s["phases"][0]["preHooks"] = json!([hook]);
+        }),
+        ("more than can be counted", "2147483647", |s| {
+            s["phases"][0]["maxUpdate"] = json!(99_999_999_999_i64);
         }),
         ("too many variables", "env", |s| {
             let env: Value = (0..101).map(|at| (format!("V{at}"), json!("v"))).collect();

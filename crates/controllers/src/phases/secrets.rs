@@ -73,7 +73,7 @@ fn values(
         let message = format!("Secret {name:?} is not for hooks; label it {HOOKS_LABEL}=true if it is to be");
         return Err(refused(message));
     }
-    let wanted = |key: &String| reference.keys.is_empty() || reference.keys.contains(key);
+    let wanted = |key: &String| reference.keys.as_ref().is_none_or(|keys| keys.contains(key));
     let data = secret.data.unwrap_or_default().into_iter().filter(|(key, _)| wanted(key));
     // What is no text cannot stand in one; whoever uses it is told that it is not known.
     let texts = data.filter_map(|(key, value)| Some((key, Secret::new(String::from_utf8(value.0).ok()?))));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::phases::{ExpectedStatus, HttpCall, HttpMethod};
-use http::{HeaderName, HeaderValue};
+use http::HeaderName;
 use url::{Host, Url};
 
 use super::{Findings, Item, Policy, validate_literal, validate_no_secrets, validate_text};
@@ -159,7 +159,7 @@ fn validate_headers(
 fn validate_value(value: &str, path: &str, findings: &mut Findings) {
     if value.len() > LONGEST_HEADER {
         findings.error(path, format!("a header may have {LONGEST_HEADER} bytes, this has {}", value.len()));
-    } else if HeaderValue::from_str(value).is_err() {
+    } else if !value.bytes().all(|byte| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()) {
         findings.error(path, "the value holds a line end, a control character or other text than ASCII");
     }
 }
@@ -175,6 +175,9 @@ fn validate_status(expected: &ExpectedStatus, path: &str, findings: &mut Finding
     let statuses = match expected {
         ExpectedStatus::One(status) => std::slice::from_ref(status),
         ExpectedStatus::AnyOf(statuses) => statuses.as_slice(),
+        ExpectedStatus::Other(serde_json::Value::String(text)) if text.parse::<u16>().is_ok() => {
+            return findings.error(path, format!("must be a number: write {text} without quotes"));
+        }
         ExpectedStatus::Other(_) => {
             return findings.error(path, "must be a status such as 200, or a list such as [200, 204]");
         }

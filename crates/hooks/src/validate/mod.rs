@@ -211,6 +211,12 @@ fn validate_secret_refs(refs: &[HookSecretRef], path: &str, findings: &mut Findi
     }
 }
 
+    for (index, reference) in refs.iter().enumerate() {
+        if reference.keys.as_ref().is_some_and(Vec::is_empty) {
+            let message = "an empty list would let no key be used; name some, or leave it out for all";
+            findings.error(format!("{path}[{index}].keys"), message);
+        }
+    }
 /// Whether Kubernetes takes it for the name of an object.
 fn is_object_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
