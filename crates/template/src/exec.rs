@@ -17,10 +17,21 @@ use crate::value::{Items, Value};
 
 /// A template that could not be executed; the text names template, line, column and the expression at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ExecError(String);
+#[error("{text}")]
+pub struct ExecError {
+    text: String,
+    place: Option<(usize, usize)>,
+}
 
 type Result<T> = std::result::Result<T, Box<ExecError>>;
+
+impl ExecError {
+    /// Line and column of the expression at fault, both from 1, where there is one. For whoever may not show the text:
+    /// it can hold values of the data.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        self.place
+    }
+}
 
 /// A value in flight: `None` where Go has no value at all, as for a key that is missing.
 #[derive(Clone)]
@@ -352,7 +363,8 @@ impl<'a> Exec<'a> {
     fn fail(&self, message: impl Display) -> Box<ExecError> {
         let (pos, context) = match self.at {
             At::Nothing => {
-                return Box::new(ExecError(format!("template: {}: {message}", self.root)));
+                let text = format!("template: {}: {message}", self.root);
+                return Box::new(ExecError { text, place: None });
             }
             At::Pipe(pipe) => (pipe.pos, pipe.to_string()),
             At::Operand(operand) => (operand.pos, operand.to_string()),
@@ -367,9 +379,8 @@ impl<'a> Exec<'a> {
         let line = before.matches('\n').count() + 1;
         let column = before.rfind('\n').map_or(pos, |newline| pos - newline - 1);
         let name = quoted(&self.tree.name);
-        Box::new(ExecError(format!(
-            "template: {}:{line}:{column}: executing {name} at <{context}>: {message}",
-            self.root
-        )))
+        let text =
+            format!("template: {}:{line}:{column}: executing {name} at <{context}>: {message}", self.root);
+        Box::new(ExecError { text, place: Some((line, column + 1)) })
     }
 }

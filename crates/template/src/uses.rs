@@ -14,6 +14,28 @@ impl Template {
         uses.fields
     }
 
+    /// Chains of fields of the data that every execution prints as they are or as a text made of them, each once, in the
+    /// order of their use: `a` and `b` for `{{.a.b | lower}}`.
+    ///
+    /// What is inside `if`, `with`, `range` and named templates may not come to be executed, and what is handed to
+    /// functions that look at lists and maps may be empty; both are left out. So is everything where the template
+    /// changes maps.
+    pub fn printed_fields(&self) -> Vec<Vec<String>> {
+        let mut chains: Vec<Vec<String>> = Vec::new();
+        if self.changes_maps() {
+            return chains;
+        }
+        for statement in self.root().into_iter().flat_map(|root| &root.body) {
+            let Stmt::Action(pipe) = statement else { continue };
+            let Some(chain) = printed(pipe) else { continue };
+            let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
+            if !chains.contains(&chain) {
+                chains.push(chain);
+            }
+        }
+        chains
+    }
+
     /// Functions that the template calls, each once, in the order of their use.
     pub fn functions(&self) -> Vec<&'static str> {
         let mut uses = Uses::default();
@@ -32,6 +54,40 @@ impl Template {
 
 /// Functions that change the first map they are given.
 const CHANGING: [&str; 6] = ["set", "unset", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"];
+
+/// Functions that make a text of a text.
+const OF_TEXT: [&str; 16] = [
+    "quote",
+    "squote",
+    "lower",
+    "upper",
+    "title",
+    "trim",
+    "trimAll",
+    "trimPrefix",
+    "trimSuffix",
+    "trunc",
+    "replace",
+    "nospace",
+    "b64enc",
+    "urlquery",
+    "html",
+    "js",
+];
+
+/// The chain that a pipeline begins with, if it is nothing but that and what makes a text of it.
+fn printed(pipe: &Pipe) -> Option<&[std::sync::Arc<str>]> {
+    let (first, rest) = pipe.commands.split_first()?;
+    let of_text = |operand: Option<&Operand>| matches!(operand.map(|it| &it.expr), Some(Expr::Function(function)) if OF_TEXT.contains(&function.name));
+    match first.operands.as_slice() {
+        [Operand { expr: Expr::Field(chain), .. }]
+            if pipe.variables.is_empty() && rest.iter().all(|command| of_text(command.operands.first())) =>
+        {
+            Some(chain)
+        }
+        _ => None,
+    }
+}
 
 #[derive(Default)]
 struct Uses {
@@ -96,6 +152,24 @@ mod tests {
         let template = Template::parse("whole", text).expect("a template");
         assert_eq!(template.root_fields(), ["a", "c", "d", "e", "f", "g", "h", "i", "j"]);
         assert_eq!(template.functions(), ["lower", "upper", "index"]);
+    }
+
+    #[test]
+    fn what_is_printed_whatever_happens_is_told() {
+        let printed = |text: &str| Template::parse("t", text).expect("a template").printed_fields();
+        assert_eq!(
+            printed("{{.a.b}} {{ .c | trunc 5 | quote }}{{.a.b}}{{ $.d }}"),
+            [vec!["a", "b"], vec!["c"]]
+        );
+        for text in [
+            "{{if .a}}{{.b}}{{end}}",
+            "{{range .a}}{{.b}}{{end}}{{with .c}}{{.d}}{{end}}",
+            "{{toJson .a}}{{.b | toJson}}{{.c | default `d`}}{{$x := .e}}",
+            "{{define `t`}}{{.a}}{{end}}{{template `t` .}}",
+            "{{$_ := set . `a` 1}}{{.a}}",
+        ] {
+            assert!(printed(text).is_empty(), "{text}");
+        }
     }
 
     #[test]
