@@ -25,9 +25,11 @@
 
 mod call;
 mod command;
+mod credential;
 mod gate;
 mod http;
 mod limits;
+mod needs;
 mod outcome;
 mod prepare;
 mod runner;
@@ -45,11 +47,12 @@ pub use http::{
     origin,
 };
 pub use limits::{CommandLimits, Limits};
+pub use needs::{Need, check_needs, hook_needs};
 pub use outcome::{Fault, Outcome, Reason, Verdict};
 pub use prepare::{Occasion, prepare_check, prepare_hook};
 pub use runner::Runner;
 pub use scope::{check_timeout, hook_timeout, is_check_per_target, is_hook_per_target};
-pub use secret::{Redactor, Secret};
+pub use secret::{Cut, Redactor, Secret};
 pub use settings::Settings;
 pub use text::{Language, Secrets};
 pub use validate::{Finding, Namespace, Policy, Severity, validate};

@@ -9,10 +9,14 @@ use jiff::{Timestamp, Zoned, tz::TimeZone};
 use url::Url;
 
 use crate::call::{Action, Call, Invocation, Request, Role, SetName};
+use crate::credential;
 use crate::outcome::{Fault, Reason};
 use crate::secret::{Redactor, Secret};
-use crate::text::{self, Secrets, Values};
+use crate::text::{self, Complaint, Secrets, Values};
 use crate::validate::{Findings, Item, Policy, timeout, validate_check, validate_hook};
+
+/// What is said in the place of an engine's words that may hold a secret.
+const WITHHELD: &str = "what the template engine says is withheld, since secrets are in reach";
 
 /// What one call is made for, and what its texts are filled in with.
 #[derive(Clone, Copy)]
@@ -43,7 +47,7 @@ pub fn prepare_hook(
     occasion: &Occasion<'_>,
     policy: &Policy,
 ) -> Result<Call, Fault> {
-    let filling = Filling::new(occasion, policy);
+    let filling = Filling::new(&Item::from(hook), occasion, policy);
     let mut filled = hook.clone();
     filled.http = filling.http(hook.http.as_ref())?;
     filled.command = filling.command(hook.command.as_ref())?;
@@ -57,7 +61,7 @@ pub fn prepare_hook(
 /// # Errors
 /// As for [`prepare_hook`].
 pub fn prepare_check(check: &Check, occasion: &Occasion<'_>, policy: &Policy) -> Result<Call, Fault> {
-    let filling = Filling::new(occasion, policy);
+    let filling = Filling::new(&Item::from(check), occasion, policy);
     let mut filled = check.clone();
     filled.http = filling.http(check.http.as_ref())?;
     filled.command = filling.command(check.command.as_ref())?;
@@ -72,24 +76,43 @@ struct Filling<'a> {
     policy: &'a Policy,
     now: Zoned,
     redactor: Redactor,
+    /// Whether texts have secrets in reach.
+    declares_secrets: bool,
+}
+
+/// Where a text goes, as far as secrets are concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Where others see it: it may use none.
+    Seen,
+    /// To the receiver or the program alone.
+    Hidden,
+    /// The same, and it is a credential by its name.
+    Credential,
 }
 
 // === impl Filling ===
 
 impl<'a> Filling<'a> {
-    fn new(occasion: &'a Occasion<'a>, policy: &'a Policy) -> Filling<'a> {
-        let secrets = occasion.secrets.values().flat_map(|keys| keys.values()).map(Secret::expose);
-        let redactor = Redactor::new(secrets);
-        Filling { occasion, policy, now: occasion.now.to_zoned(TimeZone::UTC), redactor }
+    fn new(item: &Item<'_>, occasion: &'a Occasion<'a>, policy: &'a Policy) -> Filling<'a> {
+        let credentials = credential::of_call(item.http, item.command);
+        Filling {
+            occasion,
+            policy,
+            now: occasion.now.to_zoned(TimeZone::UTC),
+            redactor: redactor(occasion.secrets, &credentials),
+            declares_secrets: !item.secret_refs.is_empty() || !occasion.secrets.is_empty(),
+        }
     }
 
     fn http(&self, call: Option<&HttpCall>) -> Result<Option<HttpCall>, Fault> {
         let Some(call) = call else { return Ok(None) };
         let mut filled = call.clone();
-        filled.url = self.fill("http.url", &call.url, None)?;
-        filled.body = self.fill("http.body", &call.body, Some(self.occasion.secrets))?;
+        filled.url = self.fill("http.url", &call.url, Place::Seen)?;
+        filled.body = self.fill("http.body", &call.body, Place::Hidden)?;
         for (name, value) in &mut filled.headers {
-            *value = self.fill(&format!("http.headers[{name}]"), value, Some(self.occasion.secrets))?;
+            let place = Place::of_credential(credential::is_header_named(name));
+            *value = self.fill(&format!("http.headers[{name}]"), value, place)?;
         }
         Ok(Some(filled))
     }
@@ -99,25 +122,38 @@ impl<'a> Filling<'a> {
         let mut filled = call.clone();
         // The first is the program, which is what is written.
         for (index, argument) in filled.command.iter_mut().enumerate().skip(1) {
-            *argument = self.fill(&format!("command.command[{index}]"), argument, None)?;
+            *argument = self.fill(&format!("command.command[{index}]"), argument, Place::Seen)?;
         }
         for (name, value) in &mut filled.env {
-            *value = self.fill(&format!("command.env[{name}]"), value, Some(self.occasion.secrets))?;
+            let place = Place::of_credential(credential::is_variable(name));
+            *value = self.fill(&format!("command.env[{name}]"), value, place)?;
         }
         Ok(Some(filled))
     }
 
-    fn fill(&self, path: &str, written: &str, secrets: Option<&Secrets>) -> Result<String, Fault> {
+    fn fill(&self, path: &str, written: &str, place: Place) -> Result<String, Fault> {
         let occasion = self.occasion;
         let values = Values {
             set: occasion.set,
             phase: occasion.phase,
             params: occasion.params,
-            secrets,
+            secrets: (place != Place::Seen).then_some(occasion.secrets),
             now: &self.now,
         };
-        text::fill(self.policy.language, written, &values)
-            .map_err(|complaint| self.fault(&format!("{path} cannot be filled in: {complaint}")))
+        let withholds = match place {
+            Place::Seen => false,
+            Place::Hidden => self.declares_secrets,
+            Place::Credential => true,
+        };
+        text::fill(self.policy.language, written, &values).map_err(|complaint| match complaint {
+            // Its words may hold a secret in any form, which no search would find.
+            Complaint::Engine { place, .. } if withholds => {
+                let at = place.map(|(line, column)| format!(" at line {line}, column {column}"));
+                let at = at.unwrap_or_default();
+                self.fault(&format!("{path} cannot be filled in{at}: {WITHHELD}"))
+            }
+            other => self.fault(&format!("{path} cannot be filled in: {other}")),
+        })
     }
 
     fn fault(&self, message: &str) -> Fault {
@@ -125,7 +161,8 @@ impl<'a> Filling<'a> {
     }
 
     /// Makes the call, if what it was filled in with is good.
-    fn finish(self, item: &Item<'_>, role: Role, findings: Findings) -> Result<Call, Fault> {
+    fn finish(mut self, item: &Item<'_>, role: Role, findings: Findings) -> Result<Call, Fault> {
+        self.redactor = redactor(self.occasion.secrets, &credential::of_call(item.http, item.command));
         if let Some(finding) = findings.first_error() {
             let path = finding.path.split_once('.').map_or(finding.path.as_str(), |(_, rest)| rest);
             return Err(self.fault(&format!("{path}: {}", finding.message)));
@@ -176,6 +213,20 @@ impl<'a> Filling<'a> {
             arguments: arguments.to_vec(),
             environment: environment.collect(),
         })
+    }
+}
+
+/// Knows the Secrets of a call, and what else in it is a credential.
+fn redactor(secrets: &Secrets, credentials: &[String]) -> Redactor {
+    let secrets = secrets.values().flat_map(|keys| keys.values()).map(Secret::expose);
+    Redactor::new(secrets.chain(credentials.iter().map(String::as_str)))
+}
+
+// === impl Place ===
+
+impl Place {
+    fn of_credential(is_credential: bool) -> Place {
+        if is_credential { Place::Credential } else { Place::Hidden }
     }
 }
 

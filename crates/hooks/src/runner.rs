@@ -93,7 +93,7 @@ impl Runner {
             Ok(Ok(answer)) => Finished {
                 verdict: answer.fault.map_or(Verdict::Success, Fault::verdict),
                 code: Some(i64::from(answer.status)),
-                output: call.redactor.redact(&answer.excerpt),
+                output: call.redactor.redact_foreign(&answer.excerpt, answer.cut),
             },
         }
     }

@@ -1,6 +1,8 @@
 //! Texts that must not be seen, and taking them out of texts that are.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -16,6 +18,9 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(
 /// two would make every message unreadable, and the holes would tell what it is.
 const SHORTEST: usize = 4;
 
+/// So many bytes in common with a secret are no accident.
+pub(crate) const RUN: usize = 8;
+
 /// A text that never appears in `Debug` output and has no `Display`.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
@@ -23,12 +28,25 @@ pub struct Secret(String);
 /// Knows the secrets of a call, and takes them out of texts.
 ///
 /// # Guarantees
-/// A secret is found as it is, and as JSON, percent-encoding and base64 write it when it stands alone; a receiver
-/// or a program that changes it in another way can print it.
+/// In any text a secret is found as it is, backwards, and as JSON, percent-encoding, base64 and hexadecimal digits write
+/// it when it stands alone, in upper and lower case. In somebody else's text, whatever part of these it has in common
+/// with a secret of [`RUN`] bytes or more is taken out too. A receiver or a program that changes a secret in another way
+/// can print it.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// The forms of every secret, longest first, so that one that contains another is taken out whole.
+    /// The forms of every secret in lower case, each once.
     needles: Vec<String>,
+}
+
+/// Where a text was cut off, so that it may begin or end in the middle of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It is whole.
+    Nowhere,
+    /// What came before it is missing.
+    Before,
+    /// What came after it is missing.
+    After,
 }
 
 // === impl Secret ===
@@ -61,48 +79,76 @@ impl fmt::Debug for Secret {
 impl Redactor {
     /// Knows these secrets.
     pub fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Redactor {
-        let mut needles: Vec<String> = secrets.into_iter().flat_map(forms).collect();
-        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        let forms = secrets.into_iter().flat_map(forms);
+        let mut needles: Vec<String> = forms.map(|form| form.to_ascii_lowercase()).collect();
+        needles.sort_unstable();
         needles.dedup();
         Redactor { needles }
     }
 
     /// The text without the secrets.
     pub fn redact(&self, text: &str) -> String {
-        self.redact_from(text, 0)
+        let mut hidden = vec![false; text.len()];
+        self.hide_whole(&text.to_ascii_lowercase(), &mut hidden);
+        masked(text, &hidden, 0..text.len())
     }
 
-    /// The end of a text whose beginning was cut off and may be the rest of a secret. So much of it is left out
-    /// as the longest secret takes.
-    pub fn redact_cut(&self, text: &str) -> String {
-        self.redact_from(text, self.longest())
-    }
-
-    /// Length of the longest form of a secret, in bytes.
-    pub fn longest(&self) -> usize {
-        self.needles.first().map_or(0, String::len)
-    }
-
-    fn redact_from(&self, text: &str, from: usize) -> String {
-        let mut out = String::with_capacity(text.len().saturating_sub(from));
-        let mut at = 0;
-        while at < text.len() {
-            let rest = &text[at..];
-            if let Some(needle) = self.needles.iter().find(|needle| rest.starts_with(needle.as_str())) {
-                if at + needle.len() > from {
-                    out.push_str(MASK);
-                }
-                at += needle.len();
-                continue;
-            }
-            let Some(char) = rest.chars().next() else { break };
-            if at >= from {
-                out.push(char);
-            }
-            at += char.len_utf8();
+    /// What somebody else wrote, without the secrets and without parts of them.
+    pub fn redact_foreign(&self, text: &str, cut: Cut) -> String {
+        if self.needles.is_empty() {
+            return text.to_owned();
         }
-        out
+        let mut hidden = vec![false; text.len()];
+        let lower = text.to_ascii_lowercase();
+        self.hide_whole(&lower, &mut hidden);
+        self.hide_parts(lower.as_bytes(), &mut hidden);
+        // A shorter rest of a secret at the edge is not known for one.
+        let rest = RUN - 1;
+        let shown = match cut {
+            Cut::Nowhere => 0..text.len(),
+            Cut::Before => rest.min(text.len())..text.len(),
+            Cut::After => 0..text.len().saturating_sub(rest),
+        };
+        masked(text, &hidden, shown)
     }
+
+    fn hide_whole(&self, lower: &str, hidden: &mut [bool]) {
+        for needle in &self.needles {
+            for (at, found) in lower.match_indices(needle.as_str()) {
+                hidden[at..at + found.len()].fill(true);
+            }
+        }
+    }
+
+    /// Texts are short and secrets may be long: what the text has is noted, and the secrets are gone through once.
+    fn hide_parts(&self, lower: &[u8], hidden: &mut [bool]) {
+        let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (at, run) in lower.windows(RUN).enumerate() {
+            places.entry(run).or_default().push(at);
+        }
+        for run in self.needles.iter().flat_map(|needle| needle.as_bytes().windows(RUN)) {
+            for at in places.remove(run).unwrap_or_default() {
+                hidden[at..at + RUN].fill(true);
+            }
+        }
+    }
+}
+
+/// The part of a text that is shown, with a mask for each stretch that is hidden.
+fn masked(text: &str, hidden: &[bool], shown: Range<usize>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut behind = false;
+    for (at, char) in text.char_indices() {
+        let is_hidden = hidden[at..at + char.len_utf8()].contains(&true);
+        if is_hidden && !behind {
+            out.push_str(MASK);
+        }
+        behind = is_hidden;
+        if !is_hidden && shown.contains(&at) {
+            out.push(char);
+        }
+    }
+    out
 }
 
 impl fmt::Debug for Redactor {
@@ -111,7 +157,8 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// How a secret may look in a text. The lines of one that has several are looked for each: logs break lines.
+/// How a secret may look in a text, but for upper and lower case. The lines of one that has several are looked for each:
+/// logs break lines.
 fn forms(secret: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for text in std::iter::once(secret).chain(secret.lines()) {
@@ -120,30 +167,18 @@ fn forms(secret: &str) -> Vec<String> {
             continue;
         }
         forms.push(text.to_owned());
+        forms.push(text.to_uppercase());
+        forms.push(text.to_lowercase());
+        forms.push(text.chars().rev().collect());
         let json = serde_json::Value::from(text).to_string();
         forms.push(json[1..json.len() - 1].to_owned());
-        for set in [COMPONENT, NON_ALPHANUMERIC] {
-            let encoded = utf8_percent_encode(text, set).to_string();
-            forms.push(lower_hex(&encoded));
-            forms.push(encoded);
-        }
+        forms.push(utf8_percent_encode(text, COMPONENT).to_string());
+        forms.push(utf8_percent_encode(text, NON_ALPHANUMERIC).to_string());
         forms.push(STANDARD_NO_PAD.encode(text));
         forms.push(URL_SAFE_NO_PAD.encode(text));
+        forms.push(text.bytes().map(|byte| format!("{byte:02x}")).collect());
     }
     forms
-}
-
-/// Percent-encoding with its digits in lower case.
-fn lower_hex(encoded: &str) -> String {
-    let mut parts = encoded.split('%');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (digits, rest) = part.split_at(part.len().min(2));
-        text.push('%');
-        text.push_str(&digits.to_ascii_lowercase());
-        text.push_str(rest);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -184,17 +219,42 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_known_in_other_cases_backwards_and_in_digits() {
+        let redactor = Redactor::new(["Hunter2-and-möre"]);
+        for text in
+            ["HUNTER2-AND-MÖRE", "hunter2-and-möre", "eröm-dna-2retnuH", "48756E746572322d616e642d6dc3b67265"]
+        {
+            assert_eq!(redactor.redact(text), "[redacted]", "{text}");
+        }
+    }
+
+    #[test]
+    fn of_somebody_elses_text_parts_of_a_secret_are_taken_out_too() {
+        let redactor = Redactor::new(["ghp_0123456789abcdef"]);
+        let told = "the token GHP_01234567… of 0123456 and 89abcdef is bad";
+        assert_eq!(
+            redactor.redact_foreign(told, Cut::Nowhere),
+            "the token [redacted]… of 0123456 and [redacted] is bad"
+        );
+        // Our own words have names in them that a secret may begin with as well.
+        assert_eq!(redactor.redact("ghp_01234567"), "ghp_01234567");
+    }
+
+    #[test]
     fn the_rest_of_a_cut_secret_is_not_shown() {
         let redactor = Redactor::new(["hunter2hunter2"]);
-        assert_eq!(redactor.longest(), 19);
         let cut = "nter2 and then more text hunter2hunter2 end";
-        assert_eq!(redactor.redact_cut(cut), " text [redacted] end");
-        assert_eq!(redactor.redact_cut("a text of hunter2hunter2 end"), "[redacted] end");
+        assert_eq!(redactor.redact_foreign(cut, Cut::Before), "nd then more text [redacted] end");
+        assert_eq!(redactor.redact_foreign("er2hunter2 end", Cut::Before), "[redacted] end");
+        assert_eq!(redactor.redact_foreign("a text of hunter2hunt", Cut::After), "a text of [redacted]");
+        assert_eq!(redactor.redact_foreign("a text of hun", Cut::After), "a text");
+        assert_eq!(redactor.redact_foreign("", Cut::After), "");
+        assert_eq!(Redactor::default().redact_foreign("all of it", Cut::After), "all of it");
     }
 
     #[test]
     fn debug_output_shows_nothing() {
         assert_eq!(format!("{:?} {:?}", Secret::new("hunter2"), Secret::default()), "<secret> \"\"");
-        assert_eq!(format!("{:?}", Redactor::new(["hunter2"])), "Redactor(2 forms)");
+        assert_eq!(format!("{:?}", Redactor::new(["hunter2"])), "Redactor(4 forms)");
     }
 }

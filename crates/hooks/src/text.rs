@@ -16,6 +16,9 @@ use crate::secret::Secret;
 /// Most bytes that one text may grow to: the largest body, with room for what filling adds.
 const LONGEST: usize = 1 << 20;
 
+/// Characters of an unknown name that are shown.
+const MOST_SHOWN: usize = 60;
+
 /// The Secrets a call may use: by the name its text knows them by, then by key.
 pub type Secrets = BTreeMap<String, BTreeMap<String, Secret>>;
 
@@ -45,38 +48,66 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{")
 }
 
-/// What is wrong with a text as a template; none if nothing is.
-pub(crate) fn complaint(language: Language, text: &str) -> Option<String> {
+/// Why a text is no template, or cannot be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Complaint {
+    /// A tag has no end.
+    #[error("a \"{{{{\" has no \"}}}}\"")]
+    Unclosed,
+    /// There is nothing of this name.
+    #[error("{{{{{0}}}}} is not known")]
+    Unknown(String),
+    /// It would be too long.
+    #[error("it grows over {LONGEST} bytes")]
+    TooLong,
+    /// What the engine of Go templates says. A template can be made to say values, in any form.
+    #[error("{words}")]
+    Engine {
+        /// Its words.
+        words: String,
+        /// Line and column, where they are known.
+        place: Option<(usize, usize)>,
+    },
+}
+
+/// Reads a text as a template, without filling it in.
+///
+/// # Errors
+/// What is wrong with it. It quotes the text and nothing else.
+pub(crate) fn read(language: Language, text: &str) -> Result<(), Complaint> {
     match language {
-        Language::Params => tags(text).err(),
-        Language::Go if is_template(text) => {
-            Template::parse("hook", text).err().map(|fault| fault.to_string())
-        }
-        Language::Go => None,
+        Language::Params => tags(text).map(drop),
+        Language::Go if is_template(text) => parsed(text).map(drop),
+        Language::Go => Ok(()),
     }
 }
 
 /// Fills in a text.
 ///
 /// # Errors
-/// The message may hold a secret: a template can be made to complain with one.
-pub(crate) fn fill(language: Language, text: &str, values: &Values<'_>) -> Result<String, String> {
+/// Why it cannot be filled in. What the engine says may hold a secret.
+pub(crate) fn fill(language: Language, text: &str, values: &Values<'_>) -> Result<String, Complaint> {
     if !is_template(text) {
         return Ok(text.to_owned());
     }
     match language {
         Language::Params => substitute(text, values),
         Language::Go => {
-            let template = Template::parse("hook", text).map_err(|fault| fault.to_string())?;
             let execution = Execution {
                 missing_key: MissingKey::Error,
                 limits: Limits { output: LONGEST, ..Limits::default() },
                 now: Some(values.now),
                 entropy: Some(&SystemEntropy),
             };
-            template.execute_in(&Value::Map(roots(values)), &execution).map_err(|fault| fault.to_string())
+            let filled = parsed(text)?.execute_in(&Value::Map(roots(values)), &execution);
+            filled.map_err(|fault| Complaint::Engine { words: fault.to_string(), place: fault.place() })
         }
     }
+}
+
+fn parsed(text: &str) -> Result<Template, Complaint> {
+    let template = Template::parse("hook", text);
+    template.map_err(|fault| Complaint::Engine { words: fault.to_string(), place: None })
 }
 
 /// The names of the Secrets a text uses as `secrets.<name>.<key>`.
@@ -123,6 +154,73 @@ pub(crate) fn names_target(language: Language, text: &str) -> bool {
     }
 }
 
+/// The parameters of its target that a text cannot be filled in without, under their dotted paths, as far as that is
+/// certain: in Go templates what is printed whatever happens.
+pub(crate) fn parameters(language: Language, text: &str) -> Vec<String> {
+    if !is_template(text) {
+        return Vec::new();
+    }
+    let of_target = |name: &str| match language {
+        // Nothing else in these roots can be told from a parameter.
+        Language::Params => {
+            !name.starts_with("secrets.")
+                && !matches!(name, "appset.name" | "appset.namespace" | "phase.name")
+        }
+        Language::Go => {
+            !matches!(name.split('.').next(), Some("appset" | "phase" | "secrets")) && name != "target"
+        }
+    };
+    let mut names: Vec<String> = named(language, text).into_iter().filter(|name| of_target(name)).collect();
+    for name in &mut names {
+        if let Some(parameter) = name.strip_prefix("target.") {
+            *name = parameter.to_owned();
+        }
+    }
+    names
+}
+
+/// Names that no call has, whatever its target: other fields of the set and the phase than there are.
+pub(crate) fn unknown(language: Language, text: &str) -> Vec<String> {
+    let known = ["appset.name", "appset.namespace", "appset", "phase.name", "phase"];
+    let of_roots = |name: &String| {
+        matches!(name.split('.').next(), Some("appset" | "phase")) && !known.contains(&name.as_str())
+    };
+    match language {
+        Language::Go if is_template(text) => named(language, text).into_iter().filter(of_roots).collect(),
+        // A parameter may be called so.
+        Language::Go | Language::Params => Vec::new(),
+    }
+}
+
+/// The keys of Secrets that a text surely uses, each with its Secret.
+pub(crate) fn keys_used(language: Language, text: &str) -> Vec<(String, String)> {
+    let names = if is_template(text) { named(language, text) } else { Vec::new() };
+    let pair = |name: String| {
+        let (secret, key) = name.strip_prefix("secrets.")?.split_once('.')?;
+        Some((secret.to_owned(), key.to_owned()))
+    };
+    names.into_iter().filter_map(pair).collect()
+}
+
+/// Every name in a text that is surely looked up.
+fn named(language: Language, text: &str) -> Vec<String> {
+    match language {
+        Language::Params => {
+            let pieces = tags(text).unwrap_or_default().into_iter();
+            let names = pieces.filter_map(|piece| match piece {
+                Piece::Name(name) => Some(name.to_owned()),
+                Piece::Text(_) => None,
+            });
+            names.collect()
+        }
+        Language::Go => {
+            let template = parsed(text).ok();
+            let chains = template.map(|template| template.printed_fields()).unwrap_or_default();
+            chains.iter().map(|chain| chain.join(".")).collect()
+        }
+    }
+}
+
 /// The text with every tag replaced by a letter, to judge what stands around them.
 pub(crate) fn outline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -143,13 +241,13 @@ enum Piece<'t> {
     Name(&'t str),
 }
 
-fn tags(text: &str) -> Result<Vec<Piece<'_>>, String> {
+fn tags(text: &str) -> Result<Vec<Piece<'_>>, Complaint> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
         pieces.push(Piece::Text(&rest[..start]));
         let after = &rest[start + 2..];
-        let end = after.find("}}").ok_or("a \"{{\" has no \"}}\"")?;
+        let end = after.find("}}").ok_or(Complaint::Unclosed)?;
         let name = after[..end].trim();
         pieces.push(Piece::Name(name.strip_prefix('.').unwrap_or(name)));
         rest = &after[end + 2..];
@@ -158,17 +256,17 @@ fn tags(text: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(pieces)
 }
 
-fn substitute(text: &str, values: &Values<'_>) -> Result<String, String> {
+fn substitute(text: &str, values: &Values<'_>) -> Result<String, Complaint> {
     let mut out = String::with_capacity(text.len());
     for piece in tags(text)? {
         match piece {
             Piece::Text(text) => out.push_str(text),
             Piece::Name(name) => {
-                out.push_str(&value(name, values).ok_or_else(|| format!("{{{{{name}}}}} is not known"))?);
+                out.push_str(&value(name, values).ok_or_else(|| Complaint::unknown(name))?);
             }
         }
         if out.len() > LONGEST {
-            return Err(format!("it grows over {LONGEST} bytes"));
+            return Err(Complaint::TooLong);
         }
     }
     Ok(out)
@@ -208,11 +306,19 @@ fn roots(values: &Values<'_>) -> Map {
     dot
 }
 
+// === impl Complaint ===
+
+impl Complaint {
+    fn unknown(name: &str) -> Complaint {
+        Complaint::Unknown(name.chars().take(MOST_SHOWN).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn filled(language: Language, text: &str, with_secrets: bool) -> Result<String, String> {
+    fn filled(language: Language, text: &str, with_secrets: bool) -> Result<String, Complaint> {
         let set = SetName { namespace: "argocd".into(), name: "web".into() };
         let params = match language {
             Language::Params => Map::strings([("name", "eu-1"), ("metadata.labels.env", "prod")]),
@@ -234,9 +340,9 @@ mod tests {
             let text = "{{.appset.namespace}}/{{ .appset.name }} {{.phase.name}} {{.name}} {{.target.name}} \
                         {{.metadata.labels.env}} {{.secrets.servicenow.token}}";
             let expected = "argocd/web canary eu-1 eu-1 prod hunter2";
-            assert_eq!(filled(language, text, true).as_deref(), Ok(expected), "{language:?}");
+            assert_eq!(filled(language, text, true), Ok(expected.to_owned()), "{language:?}");
         }
-        assert_eq!(filled(Language::Params, "{{name}} {{ appset.name }}", true).as_deref(), Ok("eu-1 web"));
+        assert_eq!(filled(Language::Params, "{{name}} {{ appset.name }}", true), Ok("eu-1 web".to_owned()));
     }
 
     #[test]

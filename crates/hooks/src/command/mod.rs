@@ -38,7 +38,7 @@ pub(crate) use program::named;
 use crate::call::{Call, Invocation};
 use crate::outcome::{Fault, Reason, Verdict};
 use crate::sandbox::{self, End, Order, Report};
-use crate::secret::Redactor;
+use crate::secret::{Cut, RUN, Redactor};
 use crate::settings::Settings;
 
 /// Runs commands.
@@ -147,7 +147,7 @@ impl CommandCaller {
             user,
             milliseconds: u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX),
             // Enough that a secret cut in two at the beginning can be left out.
-            keep: limits.output + call.redactor.longest(),
+            keep: limits.output + RUN,
             limits,
             landlock: support.landlock,
             scopes: support.scopes,
@@ -249,12 +249,10 @@ fn ended(report: Report, order: &Order, timeout: Duration, redactor: &Redactor) 
             (fault.verdict(), None)
         }
     };
-    let output = if verdict == Verdict::Success {
-        String::new()
-    } else if report.cut {
-        redactor.redact_cut(&report.output)
-    } else {
-        redactor.redact(&report.output)
+    let cut = if report.cut { Cut::Before } else { Cut::Nowhere };
+    let output = match verdict {
+        Verdict::Success => String::new(),
+        _ => redactor.redact_foreign(&report.output, cut),
     };
     Ended { verdict, code, output }
 }

@@ -44,13 +44,6 @@ pub(crate) fn reserved(name: &HeaderName) -> Option<&'static str> {
     CONNECTION.contains(name).then_some("belongs to the connection")
 }
 
-/// Whether a header carries credentials.
-pub(crate) fn is_credential(name: &HeaderName) -> bool {
-    matches!(*name, header::AUTHORIZATION | header::COOKIE)
-        || name.as_str() == "x-api-key"
-        || name.as_str().starts_with("proxy-")
-}
-
 /// All headers of a call but `Host`.
 pub(super) fn all(call: &Call, request: &Request) -> Result<HeaderMap, Fault> {
     let mut headers = HeaderMap::new();

@@ -31,10 +31,11 @@ pub use address::{Inward, judge};
 pub use allow::{AllowList, Places, SettingError};
 pub use connect::{Connector, Resolve, SystemResolver, origin};
 pub use exchange::{Exchange, Reply};
-pub(crate) use headers::{is_credential, reserved};
+pub(crate) use headers::reserved;
 
 use crate::call::{Call, Request};
 use crate::outcome::{Fault, Reason};
+use crate::secret::Cut;
 use crate::settings::Settings;
 
 const MOST_REDIRECTS: usize = 5;
@@ -54,6 +55,8 @@ pub(crate) struct HttpCaller {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) excerpt: String,
+    /// Where the excerpt was cut off.
+    pub(crate) cut: Cut,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -84,7 +87,7 @@ impl HttpCaller {
             let reply = self.exchange(request, &url, &headers).await?;
             let status = reply.status.as_u16();
             if request.expected.contains(&status) {
-                return Ok(Answer { status, excerpt: String::new(), fault: None });
+                return Ok(Answer { status, excerpt: String::new(), cut: Cut::Nowhere, fault: None });
             }
             let Some(next) = next_hop(request, &url, &reply)? else {
                 return Ok(unexpected(request, &url, &reply));
@@ -174,6 +177,7 @@ fn unexpected(request: &Request, url: &Url, reply: &Reply) -> Answer {
     Answer {
         status,
         excerpt: String::from_utf8_lossy(&reply.body).into_owned(),
+        cut: if reply.body.len() < EXCERPT { Cut::Nowhere } else { Cut::After },
         fault: Some(Fault::new(Reason::UnexpectedStatus, message)),
     }
 }

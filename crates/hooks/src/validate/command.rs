@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use baton_api::phases::CommandCall;
 
-use super::{Findings, Item, Policy, validate_literal, validate_no_secrets, validate_text};
+use super::{Findings, Item, Policy, validate_credential, validate_no_secrets, validate_text};
 use crate::command::{is_automatic, is_dangerous, named};
+use crate::credential;
 
 const MOST_ARGUMENTS: usize = 100;
 
 /// Longest argument or variable; the kernel takes four times that.
 const LONGEST: usize = 32 << 10;
-
-/// How names of variables end that hold credentials.
-const CREDENTIALS: [&str; 6] = ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "API_KEY", "APIKEY"];
 
 pub(super) fn validate(
     item: &Item<'_>,
@@ -100,10 +98,9 @@ fn validate_environment(
         if value.len() > LONGEST {
             findings.error(&path, format!("a value may have {LONGEST} bytes, this has {}", value.len()));
         }
-        validate_text(item, value, &path, policy, findings);
-        let upper = name.to_ascii_uppercase();
-        if CREDENTIALS.iter().any(|end| upper.ends_with(end)) {
-            validate_literal(value, &path, policy, findings);
+        match credential::is_variable(name) {
+            true => validate_credential(item, value, &path, policy, findings),
+            false => validate_text(item, value, &path, policy, findings),
         }
     }
 }

@@ -6,9 +6,9 @@ use baton_api::phases::{ExpectedStatus, HttpCall, HttpMethod};
 use http::HeaderName;
 use url::{Host, Url};
 
-use super::{Findings, Item, Policy, validate_literal, validate_no_secrets, validate_text};
-use crate::http::{is_credential, reserved};
-use crate::text;
+use super::{Findings, Item, Policy, validate_credential, validate_no_secrets, validate_text};
+use crate::http::reserved;
+use crate::{credential, text};
 
 const LONGEST_URL: usize = 2048;
 const LONGEST_BODY: usize = 256 << 10;
@@ -149,9 +149,9 @@ fn validate_headers(
             continue;
         }
         validate_value(value, &path, findings);
-        validate_text(item, value, &path, policy, findings);
-        if is_credential(&name) {
-            validate_literal(value, &path, policy, findings);
+        match credential::is_header(&name) {
+            true => validate_credential(item, value, &path, policy, findings),
+            false => validate_text(item, value, &path, policy, findings),
         }
     }
 }

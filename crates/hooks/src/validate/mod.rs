@@ -12,15 +12,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use baton_api::phases::{
-    Check, CommandCall, DeploymentStrategy, Hook, HookRetry, HookSecretRef, HookType, HttpCall, Phase,
+    Check, CommandCall, DeploymentStrategy, Hook, HookRetry, HookScope, HookSecretRef, HookType, HttpCall,
+    Phase,
 };
 
 pub(crate) use finding::Findings;
 pub use finding::{Finding, Severity};
 pub use policy::{Namespace, Policy};
 
-use crate::text;
 use crate::outcome::shown;
+use crate::text;
 
 /// Longest name of a hook or a check.
 const LONGEST_NAME: usize = 63;
@@ -41,6 +42,7 @@ pub(crate) struct Item<'a> {
     pub(crate) http: Option<&'a HttpCall>,
     pub(crate) command: Option<&'a CommandCall>,
     pub(crate) secret_refs: &'a [HookSecretRef],
+    pub(crate) scope: &'a HookScope,
 }
 
 /// Everything that is wrong or doubtful with the hooks and checks of a generator's phases. `path` is the path of its
@@ -209,14 +211,14 @@ fn validate_secret_refs(refs: &[HookSecretRef], path: &str, findings: &mut Findi
             findings.error(format!("{path}[{index}].{field}"), message);
         }
     }
-}
-
     for (index, reference) in refs.iter().enumerate() {
         if reference.keys.as_ref().is_some_and(Vec::is_empty) {
             let message = "an empty list would let no key be used; name some, or leave it out for all";
             findings.error(format!("{path}[{index}].keys"), message);
         }
     }
+}
+
 /// Whether Kubernetes takes it for the name of an object.
 fn is_object_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -279,8 +281,51 @@ fn validate_text(item: &Item<'_>, written: &str, path: &str, policy: &Policy, fi
     if policy.filled {
         return;
     }
-    if let Some(complaint) = text::complaint(policy.language, written) {
+    if let Err(complaint) = text::read(policy.language, written) {
         findings.error(path, format!("is no template: {complaint}"));
+    }
+    validate_names(item, written, path, policy, findings);
+}
+
+/// A text that holds a credential: as any other, but that nothing is said that would quote it.
+fn validate_credential(item: &Item<'_>, written: &str, path: &str, policy: &Policy, findings: &mut Findings) {
+    if policy.filled {
+        return;
+    }
+    if text::read(policy.language, written).is_err() {
+        let message = "is no template; what is wrong with it is withheld, since it may quote the credential";
+        findings.error(path, message);
+    }
+    validate_names(item, written, path, policy, findings);
+    if !written.trim().is_empty() && !text::is_template(written) {
+        let hint = "declare it in secretRefs and write {{.secrets.NAME.KEY}}";
+        findings
+            .warning(path, format!("a credential is written out here, for every reader of the set; {hint}"));
+    }
+}
+
+/// Whether there can be what a text names: its Secrets are declared, and the set and the phase have it.
+fn validate_names(item: &Item<'_>, written: &str, path: &str, policy: &Policy, findings: &mut Findings) {
+    for name in text::unknown(policy.language, written) {
+        let message =
+            format!("nothing is known as .{name}; there are .appset.name, .appset.namespace and .phase.name");
+        findings.error(path, message);
+    }
+    for (secret, key) in text::keys_used(policy.language, written) {
+        let reference = item.secret_refs.iter().find(|reference| reference.name == secret);
+        let keys = reference.and_then(|reference| reference.keys.as_ref());
+        if keys.is_some_and(|keys| !keys.contains(&key)) {
+            let message =
+                format!("uses the key {key:?} of the Secret {secret:?}, which its keys do not list; add it");
+            findings.error(path, message);
+        }
+    }
+    if *item.scope == HookScope::Phase
+        && let Some(name) = text::parameters(policy.language, written).first()
+    {
+        let message =
+            format!("names {name:?} of a target, and with scope: phase there is none; use scope: target");
+        findings.error(path, message);
     }
     for name in text::secrets_used(written) {
         if !item.secret_refs.iter().any(|reference| reference.name == name) {
@@ -300,15 +345,6 @@ fn validate_no_secrets(written: &str, path: &str, hint: &str, findings: &mut Fin
     }
 }
 
-/// Whether a value was written out that looks like a credential, and should be a reference.
-fn validate_literal(written: &str, path: &str, policy: &Policy, findings: &mut Findings) {
-    if !policy.filled && !written.trim().is_empty() && !text::is_template(written) {
-        let hint = "declare it in secretRefs and write {{.secrets.NAME.KEY}}";
-        findings
-            .warning(path, format!("a credential is written out here, for every reader of the set; {hint}"));
-    }
-}
-
 // === impl Item ===
 
 impl<'a> From<&'a Hook> for Item<'a> {
@@ -320,6 +356,7 @@ impl<'a> From<&'a Hook> for Item<'a> {
             http: hook.http.as_ref(),
             command: hook.command.as_ref(),
             secret_refs: &hook.secret_refs,
+            scope: &hook.scope,
         }
     }
 }
@@ -333,6 +370,7 @@ impl<'a> From<&'a Check> for Item<'a> {
             http: check.http.as_ref(),
             command: check.command.as_ref(),
             secret_refs: &check.secret_refs,
+            scope: &check.scope,
         }
     }
 }

@@ -168,6 +168,21 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
             "command.command[1]: a secret does not belong here, where others can see it; give it as an \
              environment variable",
         ),
+        (
+            with(http(json!({})), json!({"secretRefs": [{"name": "s", "keys": []}]})),
+            "secretRefs[0].keys: an empty list would let no key be used; name some, or leave it out for all",
+        ),
+        (
+            with(
+                http(json!({"body": "{{ secrets.s.token }}"})),
+                json!({"secretRefs": [{"name": "s", "keys": ["user"]}]}),
+            ),
+            "http.body: uses the key \"token\" of the Secret \"s\", which its keys do not list; add it",
+        ),
+        (
+            with(http(json!({"body": "{{name}}"})), json!({"scope": "phase"})),
+            "http.body: names \"name\" of a target, and with scope: phase there is none; use scope: target",
+        ),
         // URLs.
         (http(json!({"url": ""})), "http.url: a URL is needed"),
         (
@@ -262,6 +277,10 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
             "http.headers[X-A]: the value holds a line end, a control character or other text than ASCII",
         ),
         (
+            http(json!({"headers": {"X-A": "é"}})),
+            "http.headers[X-A]: the value holds a line end, a control character or other text than ASCII",
+        ),
+        (
             http(json!({"headers": {"X-A": "1", "x-a": "2"}})),
             "http.headers[x-a]: is the same header as X-A; case makes no difference",
         ),
@@ -304,6 +323,10 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
         (
             http(json!({"expectedStatus": "2xx"})),
             "http.expectedStatus: must be a status such as 200, or a list such as [200, 204]",
+        ),
+        (
+            http(json!({"expectedStatus": "200"})),
+            "http.expectedStatus: must be a number: write 200 without quotes",
         ),
         (
             http(json!({"insecureSkipVerify": true})),
@@ -590,6 +613,13 @@ fn go_templates_are_read_too() {
     let hook =
         http(json!({"url": "https://example.com/{{ .name | lower }}", "body": "{{ range .x }}{{ end }}"}));
     assert_eq!(errors(hook, &policy), Vec::<String>::new());
+    let found = errors(http(json!({"body": "{{ .appset.name }} {{ .appset.uid | quote }}"})), &policy);
+    assert_eq!(
+        found,
+        [
+            "http.body: nothing is known as .appset.uid; there are .appset.name, .appset.namespace and .phase.name"
+        ]
+    );
     let found = errors(http(json!({"body": "{{ if .x }}"})), &policy);
     assert!(
         found.len() == 1 && found[0].starts_with("http.body: is no template: template: hook:1: "),
