@@ -126,7 +126,7 @@ fn judge(set: &ApplicationSet, document: &Value, report: &mut Report<'_>) {
     generators::judge(set, document, report);
     template::judge(set, document, report);
     steps::judge(set, report);
-    phases::judge(set, report);
+    phases::judge(set, document, report);
 }
 
 fn sort(findings: &mut Vec<Finding>) {

@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::phases::DeploymentStrategy;
 use baton_phases::lint::contradictions;
 use baton_phases::{Plan, Roster, Target, assign, compile_anywhere, language};
 use baton_rollout::plan::rolling_steps;
 use baton_rollout::steps::Steps;
 use serde_json::Value;
 
+use crate::known::{self, Known};
 use crate::{Report, Severity};
 
 /// Where hooks and checks are.
 const CALLS: [&str; 3] = [".preHooks", ".postHooks", ".checks"];
 
-pub(crate) fn judge(set: &ApplicationSet, report: &mut Report<'_>) {
-    for (path, strategy) in strategies(set) {
+pub(crate) fn judge(set: &ApplicationSet, document: &Value, report: &mut Report<'_>) {
+    for (generator, it) in set.spec.generators.iter().enumerate() {
+        let Some(strategy) = &it.deployment_strategy else { continue };
+        let path = path(generator);
+        let known = known::of_entry(&document["spec"]["generators"][generator], set.spec.go_template);
         let read = compile_anywhere(strategy, &path, language(set));
         for finding in &read.compiled.findings {
-            let rule = if CALLS.iter().any(|list| finding.path.contains(list)) { "hook" } else { "phase" };
+            let rule = rule(&finding.path);
             match finding.is_error() {
                 // The schema has refused it in other words.
                 true if is_told(report, &finding.path) => {}
@@ -29,6 +32,25 @@ pub(crate) fn judge(set: &ApplicationSet, report: &mut Report<'_>) {
         }
         for finding in &read.operator {
             report.warning("hook-operator", &*finding.path, &*finding.message);
+        }
+        if let Some(plan) = &read.compiled.plan {
+            unknown_parameters(plan, generator, &known, report);
+        }
+    }
+}
+
+fn rule(path: &str) -> &'static str {
+    if CALLS.iter().any(|list| path.contains(list)) { "hook" } else { "phase" }
+}
+
+/// Names in texts of hooks and checks that the generator surely does not give.
+fn unknown_parameters(plan: &Plan, generator: usize, known: &Known, report: &mut Report<'_>) {
+    for need in plan.phases.iter().flat_map(|phase| &phase.needs) {
+        if !known.has(need.need.given_as()) {
+            let (shown, listed) = (need.need.shown(), known.listed());
+            let message =
+                format!("spec.generators[{generator}] gives no parameter for {shown}; it has {listed}");
+            report.error("unknown-parameter", &*need.path, message);
         }
     }
 }
@@ -57,7 +79,9 @@ pub(crate) fn rendered(
                 }
             }
             Err(findings) => {
-                findings.iter().for_each(|finding| report.error("phase", &*finding.path, &*finding.message));
+                for finding in &findings {
+                    report.error(rule(&finding.path), &*finding.path, &*finding.message);
+                }
             }
         }
     }
@@ -83,11 +107,6 @@ fn membership(plan: &Plan, roster: &Roster, targets: &[Target], report: &mut Rep
         [first, rest @ ..] => format!("{first} and {} more are in no phase and stay as they are", rest.len()),
     };
     report.warning("unmatched-applications", format!("{}.phases", plan.path), message);
-}
-
-fn strategies(set: &ApplicationSet) -> impl Iterator<Item = (String, &DeploymentStrategy)> {
-    let generators = set.spec.generators.iter().enumerate();
-    generators.filter_map(|(at, generator)| Some((path(at), generator.deployment_strategy.as_ref()?)))
 }
 
 fn path(generator: usize) -> String {

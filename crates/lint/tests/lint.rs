@@ -405,6 +405,37 @@ fn mistakes_in_phases_and_hooks_are_found_where_they_stand() {
 }
 
 #[test]
+fn names_in_hooks_that_nothing_can_give_are_found() {
+    let hook =
+        |url: &str| format!("postHooks: [{{name: h, type: http, http: {{url: 'https://a.example/{url}'}}}}]");
+    let path = format!("{PHASES}[0].postHooks[0].http.url");
+    let text = phased(&hook("{{.nosuch}}"));
+    let found = findings(&text);
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.rule, &*finding.path, &*finding.message)).collect();
+    let message = "spec.generators[0] gives no parameter for .nosuch; it has metadata, name, nameNormalized, project, server";
+    assert_eq!(found, [("unknown-parameter", &*path, message)]);
+    // What is inside may not come to be asked for, and labels are known only with the clusters.
+    for good in ["{{.name}}", "{{if hasKey . \"x\"}}{{.x}}{{end}}", "{{.metadata.labels.env}}"] {
+        assert_eq!(findings(&phased(&hook(good))), [], "{good}");
+    }
+    let text = phased(&hook("{{.metadata.labels.env}}"));
+    let (sets, _) = read(&text);
+    let target = Target {
+        name: "a".into(),
+        params: [("name", "a"), ("server", "https://a"), ("values.env", "dev"), ("env", "dev")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+    };
+    let found = rendered(&sets[0], &[], &[(0, vec![target])].into());
+    let of_hooks = found.iter().filter(|finding| finding.rule == "hook");
+    let found: Vec<_> = of_hooks.map(|finding| (finding.rule, &*finding.path, &*finding.message)).collect();
+    let message = "no Application of this generator has a parameter for .metadata.labels.env; a has env, name, server, \
+                   values.env";
+    assert_eq!(found, [("hook", &*path, message)]);
+}
+
+#[test]
 fn what_is_rendered_shows_who_is_in_which_phase_and_orders_that_contradict_each_other() {
     let rules = |text: &str, names: &[(&str, &str)]| -> Vec<(&'static str, String)> {
         let (sets, found) = read(text);

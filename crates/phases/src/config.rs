@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::phases::{FailureAction, PhaseTarget};
+use baton_hooks::Need;
 use baton_rollout::pin::Fingerprint;
 use baton_rollout::steps::Share;
 
@@ -56,6 +57,17 @@ pub struct PhasePlan {
     pub deadline: Duration,
     /// What follows a failure.
     pub on_failure: Action,
+    /// Which parameters its hooks and checks need.
+    pub needs: Vec<NeedPlan>,
+}
+
+/// A parameter that a text of a hook or check needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeedPlan {
+    /// The path of the text.
+    pub path: String,
+    /// What it needs.
+    pub need: Need,
 }
 
 /// What follows a failure.
@@ -124,6 +136,7 @@ impl PhasePlan {
             wait: None,
             deadline: DEADLINE,
             on_failure: Action::Stop,
+            needs: Vec::new(),
         }
     }
 

@@ -35,7 +35,7 @@ pub mod version;
 pub use anywhere::{Anywhere, compile_anywhere, language};
 pub use calls::{Call, CallKey, CallResult, idempotency_key};
 pub use compile::{Compiled, compile, misplaced};
-pub use config::{Action, Again, CallFailure, CallPlan, Caps, PhasePlan, Plan};
+pub use config::{Action, Again, CallFailure, CallPlan, Caps, NeedPlan, PhasePlan, Plan};
 pub use machine::decide;
 pub use situation::{Decision, Gate, Hold, Notice, Progress, Requests, Seen, Situation, Strategy, Wait};
 pub use targets::{Group, Roster, Standing, Target, assign, assign_beside, holds};

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use baton_api::phases::{PhaseTarget, TargetExpression, TargetOperator};
 use baton_hooks::Finding;
+use baton_rollout::steps::clipped;
 
 use crate::compile::Report;
 use crate::config::Plan;
+
+/// Most parameters that are told of where one is missing.
+const MOST_SHOWN: usize = 12;
 
 /// One Application a generator gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +65,15 @@ pub fn assign(plan: &Plan, targets: &[Target]) -> Result<Roster, Vec<Finding>> {
 /// of another nor loses its own.
 ///
 /// # Errors
-/// A phase that selects more Applications than one may have, and one that names clusters where targets have no name of a
-/// cluster.
+/// A phase that selects more Applications than one may have, one that names clusters where targets have no name of a
+/// cluster, and a text of a hook or check that names a parameter which no target has.
 pub fn assign_beside(
     plan: &Plan,
     targets: &[Target],
     standing: &Standing<'_>,
 ) -> Result<Roster, Vec<Finding>> {
     let mut report = Report::default();
+    unmet(plan, targets, &mut report);
     let mut ordered: Vec<&Target> = targets.iter().collect();
     ordered.sort_by(|a, b| a.name.cmp(&b.name));
     let matches = |index: usize, target: &Target| {
@@ -127,6 +132,28 @@ pub fn assign_beside(
     roster.unassigned = unassigned.map(|target| target.name.clone()).collect();
     let findings = report.into_vec();
     if findings.is_empty() { Ok(roster) } else { Err(findings) }
+}
+
+/// Names in texts of hooks and checks that no target gives: found when everything was deployed, they would only fail
+/// the phase.
+fn unmet(plan: &Plan, targets: &[Target], report: &mut Report) {
+    let Some(first) = targets.first() else { return };
+    for need in plan.phases.iter().flat_map(|phase| &phase.needs) {
+        if targets.iter().any(|target| need.need.is_met(&target.params)) {
+            continue;
+        }
+        let mut known: Vec<&str> = first.params.keys().map(String::as_str).take(MOST_SHOWN + 1).collect();
+        if known.len() > MOST_SHOWN {
+            known[MOST_SHOWN] = "…";
+        }
+        let message = format!(
+            "no Application of this generator has a parameter for {}; {} has {}",
+            clipped(&need.need.shown()),
+            first.name,
+            known.join(", ")
+        );
+        report.error(&*need.path, message);
+    }
 }
 
 /// Whether an entry matches: every field that it has.

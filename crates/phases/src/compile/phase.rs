@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use baton_api::phases::{Check, FailurePolicy, Hook, Phase, PhaseTarget, TargetExpression, TargetOperator};
-use baton_hooks::Policy;
+use baton_hooks::{Need, Policy};
 use baton_rollout::steps::{Share, clipped};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{Report, shown};
-use crate::config::{Action, Again, CallFailure, CallPlan, DEADLINE, PhasePlan};
+use crate::config::{Action, Again, CallFailure, CallPlan, DEADLINE, NeedPlan, PhasePlan};
 
 /// Longest name of a phase: it becomes part of the name of an annotation.
 const LONGEST_NAME: usize = 40;
@@ -53,7 +53,29 @@ pub(super) fn read(phase: &Phase, path: &str, policy: &Policy, report: &mut Repo
             .filter(|wait| !wait.is_zero()),
         deadline: progress.unwrap_or_else(|| longest_check.max(DEADLINE)),
         on_failure: on_failure(phase, path, report),
+        needs: needs(phase, path, policy),
     }
+}
+
+/// What the texts of a phase need of its targets.
+fn needs(phase: &Phase, path: &str, policy: &Policy) -> Vec<NeedPlan> {
+    let hooks = |list: &'static str, hooks: &[Hook]| -> Vec<(String, Need)> {
+        let each = hooks.iter().enumerate();
+        each.flat_map(|(at, hook)| {
+            of_call(format!("{path}.{list}[{at}]"), baton_hooks::hook_needs(hook, policy))
+        })
+        .collect()
+    };
+    let mut found = hooks("preHooks", &phase.pre_hooks);
+    for (at, check) in phase.checks.iter().enumerate() {
+        found.extend(of_call(format!("{path}.checks[{at}]"), baton_hooks::check_needs(check, policy)));
+    }
+    found.extend(hooks("postHooks", &phase.post_hooks));
+    found.into_iter().map(|(path, need)| NeedPlan { path, need }).collect()
+}
+
+fn of_call(path: String, needs: Vec<Need>) -> impl Iterator<Item = (String, Need)> {
+    needs.into_iter().map(move |need| (format!("{path}.{}", need.field), need))
 }
 
 fn name(name: &str, path: &str, report: &mut Report) {

@@ -353,6 +353,18 @@ fn row_46_phases_that_cannot_be_followed_hold_everybody_and_mending_goes_on_from
 }
 
 #[test]
+fn a_name_that_nobody_gives_holds_everybody_before_anything_is_called_or_deployed() {
+    let url = "http: {url: \"https://example.com/{{nosuch}}\"}";
+    let late = format!("postHooks: [{{name: h, type: http, {url}}}]");
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", &late);
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    let decision = world.settle();
+    assert_eq!(decision.notices[0].reason, "InvalidPhaseConfig");
+    assert!(held_because(&world, "dev-a").contains(".phases[1].postHooks[0].http.url: no Application"));
+    assert!(decision.calls.is_empty() && world.stored.is_none() && world.open().is_empty(), "nothing begins");
+}
+
+#[test]
 fn row_38_more_than_a_thousand_in_one_phase_hold_everybody_and_say_so() {
     let names: Vec<String> = (0..=1000).map(|at| format!("dev-{at:04}")).collect();
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();

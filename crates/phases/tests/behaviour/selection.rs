@@ -148,6 +148,27 @@ fn row_14_clusters_go_by_name_and_are_an_error_where_there_are_none() {
 }
 
 #[test]
+fn a_name_in_a_hook_that_no_target_gives_is_an_error_before_anything_is_deployed() {
+    let text = |url: &str| {
+        format!(
+            "- {{name: p, targets: [{{clusters: [eu-1]}}], postHooks: [{{name: h, type: http, http: {{url: \
+             \"https://example.com/{url}\"}}}}]}}"
+        )
+    };
+    let targets = [target("a", &[("name", "eu-1")]), target("b", &[("name", "eu-2"), ("region", "eu")])];
+    let found = assign(&plan(&text("{{nosuch}}")), &targets).expect_err("nobody has it");
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let path = format!("{}.phases[0].postHooks[0].http.url", crate::world::PATH);
+    let message = "no Application of this generator has a parameter for {{nosuch}}; a has name";
+    assert_eq!(found, [format!("{path}: {message}")]);
+    // What somebody has, what the set and the phase give, and what nobody can know.
+    for good in ["{{name}}", "{{region}}", "{{target.name}}/{{appset.name}}/{{phase.name}}"] {
+        assert!(assign(&plan(&text(good)), &targets).is_ok(), "{good}");
+    }
+    assert!(assign(&plan(&text("{{nosuch}}")), &[]).is_ok());
+}
+
+#[test]
 fn row_15_who_is_in_no_phase_is_named() {
     let phases = plan(
         "- {name: p, targets: [{values: {env: dev}}]}\n- {name: q, targets: [{values: {env: prod}}], percentage: 50}",
