@@ -49,6 +49,11 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         self.code
     }
+
+    /// What is printed at the end. A difference or a finding is a result and no error.
+    pub(crate) fn remark(&self) -> String {
+        if self.code == FINDING { self.message.clone() } else { format!("error: {self}") }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            terminal::remark(&format!("error: {failure}"));
+            terminal::remark(&failure.remark());
             ExitCode::from(failure.code())
         }
     }

@@ -84,11 +84,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                 + "\n"
         }
     })?;
-    match all.len() {
-        0 => Ok(()),
-        1 => Err(Failure::finding("1 finding")),
-        count => Err(Failure::finding(format!("{count} findings"))),
+    match counted(&all) {
+        None => Ok(()),
+        Some(count) => Err(Failure::finding(count)),
     }
+}
+
+/// How many findings there are of each kind; none if there is none.
+fn counted(findings: &[(String, Finding)]) -> Option<String> {
+    let of = |severity: Severity| findings.iter().filter(|(_, finding)| finding.severity == severity).count();
+    let told = |count: usize, word: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        count => Some(format!("{count} {word}s")),
+    };
+    let parts = [told(of(Severity::Error), "error"), told(of(Severity::Warning), "warning")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn line(file: &str, finding: &Finding) -> String {
@@ -103,4 +115,21 @@ fn flat(mut entry: serde_json::Value) -> serde_json::Value {
     let mut finding = entry["finding"].take();
     finding["file"] = file;
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_counted_by_how_bad_they_are() {
+        let finding = |severity: Severity| {
+            let (line, column, rule, path, message) = (1, 1, "hook-operator", String::new(), String::new());
+            (String::new(), Finding { line, column, severity, rule, path, message })
+        };
+        assert_eq!(counted(&[]), None);
+        assert_eq!(counted(&[finding(Severity::Warning)]).as_deref(), Some("1 warning"));
+        let all = [Severity::Error, Severity::Warning, Severity::Error].map(finding);
+        assert_eq!(counted(&all).as_deref(), Some("2 errors, 1 warning"));
+    }
 }
