@@ -80,6 +80,9 @@ pub struct CallForecast {
     pub retry_seconds: Option<u64>,
 }
 
+/// What going at once is where nothing syncs by itself.
+pub(crate) const BY_HAND: &str = "; without `automated`, a person syncs them";
+
 /// What becomes of Applications when the field is removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,8 +101,8 @@ impl Removal {
     pub fn sentence(&self) -> String {
         let go = match self.at_once {
             0 => "nobody else is held".to_owned(),
-            1 => "1 Application goes at once".to_owned(),
-            count => format!("{count} Applications go at once"),
+            1 => format!("1 Application goes at once{BY_HAND}"),
+            count => format!("{count} Applications go at once{BY_HAND}"),
         };
         match &self.finishes {
             Some(phase) => {

@@ -13,6 +13,7 @@
 //! is. Every rule has a test: `tests/behaviour` begins with a list of them.
 
 mod anywhere;
+mod asking;
 mod calls;
 mod compile;
 mod config;
@@ -25,6 +26,7 @@ pub mod lint;
 mod lists;
 mod machine;
 pub mod mirror;
+mod outlook;
 pub mod preview;
 mod sheet;
 mod situation;
@@ -33,9 +35,11 @@ mod targets;
 pub mod version;
 
 pub use anywhere::{Anywhere, compile_anywhere, language};
+pub use asking::{Answer, Ask, refusal};
 pub use calls::{Call, CallKey, CallResult, idempotency_key};
 pub use compile::{Compiled, compile, misplaced};
 pub use config::{Action, Again, CallFailure, CallPlan, Caps, NeedPlan, PhasePlan, Plan};
-pub use machine::decide;
+pub use machine::{decide, phase_held_by};
+pub use outlook::{Outlook, outlook};
 pub use situation::{Decision, Gate, Hold, Notice, Progress, Requests, Seen, Situation, Strategy, Wait};
 pub use targets::{Group, Roster, Standing, Target, assign, assign_beside, holds};

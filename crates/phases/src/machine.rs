@@ -20,6 +20,8 @@ mod requests;
 mod stages;
 mod summary;
 
+pub use gates::phase_held_by;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ use baton_api::phase_status::{
 use baton_hooks::Finding;
 use jiff::Timestamp;
 
+use crate::asking::Answer;
 use crate::config::{PhasePlan, Plan};
 use crate::situation::{Decision, Gate, Hold, Notice, Progress, Seen, Situation, Strategy, Wait};
 use crate::targets::{Roster, Standing, assign_beside};
@@ -106,6 +109,7 @@ struct Work<'a> {
     last: bool,
     good: Vec<(Arc<str>, Arc<str>)>,
     notices: Vec<Notice>,
+    answers: Vec<Answer>,
     list: bool,
     /// Whether what people asked for brought back something that had ended.
     terminate: BTreeSet<Arc<str>>,
@@ -116,8 +120,9 @@ impl<'a> Work<'a> {
         let stored = at.stored.filter(|stored| *stored.rollout_id == *at.rollout || last);
         let stored = stored.filter(|stored| released::fits(plan, stored));
         let next = stored.cloned().unwrap_or_default();
-        let (good, notices) = (Vec::new(), Vec::new());
-        Work { at, plan, roster, stored, next, last, good, notices, list: false, terminate: BTreeSet::new() }
+        let (good, notices, answers) = (Vec::new(), Vec::new(), Vec::new());
+        let terminate = BTreeSet::new();
+        Work { at, plan, roster, stored, next, last, good, notices, answers, list: false, terminate }
     }
 
     fn decide(mut self) -> Decision {
@@ -199,7 +204,7 @@ fn is_under_way(state: &PhaseState) -> bool {
 }
 
 /// Whether a phase has come to an end that nothing follows by itself.
-fn is_frozen(phase: &PhaseStatus) -> bool {
+pub(crate) fn is_frozen(phase: &PhaseStatus) -> bool {
     let ended = matches!(phase.state, PhaseState::Failed | PhaseState::Aborted | PhaseState::RolledBack);
     ended && !goes_on(phase)
 }

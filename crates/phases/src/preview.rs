@@ -46,6 +46,9 @@ pub struct Preview {
     /// What keeps the rollout from beginning or from ending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// Who would be neither created nor changed, since the phases cannot be followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
     /// What a controller without flags for hooks refuses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operator: Vec<String>,
@@ -71,21 +74,33 @@ fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
         applications: targets.len(),
         forecast: None,
         problems: misplaced.iter().map(ToString::to_string).collect(),
+        held: Vec::new(),
         operator: Vec::new(),
         removal: None,
     };
+    let all = || targets.iter().map(|target| target.name.to_string()).collect();
+    if !preview.problems.is_empty() {
+        preview.held = all();
+    }
     let Some(strategy) = &it.deployment_strategy else {
-        preview.removal = had(proposal.before?, generator).map(|stored| removal(stored, targets));
+        let had = proposal.before.and_then(|before| had(before, generator));
+        preview.removal = had.map(|stored| removal(stored, targets));
         return (preview.removal.is_some() || !preview.problems.is_empty()).then_some(preview);
     };
     let path = format!("{path}.deploymentStrategy");
     let read = compile_anywhere(strategy, &path, language(proposal.set));
     preview.operator = read.operator.iter().map(ToString::to_string).collect();
     preview.problems.extend(read.compiled.errors().map(ToString::to_string));
-    let Some(plan) = &read.compiled.plan else { return Some(preview) };
+    let Some(plan) = &read.compiled.plan else { return Some(Preview { held: all(), ..preview }) };
     match forecast(plan, targets) {
-        Err(findings) => preview.problems.extend(findings.iter().map(ToString::to_string)),
+        Err(findings) => {
+            preview.problems.extend(findings.iter().map(ToString::to_string));
+            preview.held = all();
+        }
         Ok(mut told) => {
+            if !told.problems.is_empty() {
+                preview.held = all();
+            }
             preview.problems.append(&mut told.problems);
             let doubtful = read.compiled.findings.iter().filter(|finding| !finding.is_error());
             told.warnings.extend(doubtful.map(ToString::to_string));

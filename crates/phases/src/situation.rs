@@ -7,6 +7,7 @@ use baton_api::phase_status::GeneratorPhases;
 use baton_hooks::Finding;
 use jiff::Timestamp;
 
+use crate::asking::Answer;
 use crate::calls::{Call, CallKey, CallResult};
 use crate::config::Plan;
 use crate::lint::Contradiction;
@@ -143,6 +144,8 @@ pub struct Decision {
     pub good: Vec<(Arc<str>, Arc<str>)>,
     /// Whether a consistent list of the Applications is needed before the next phase opens.
     pub list: bool,
+    /// What became of requests that were not answered before. It holds once `status` is stored.
+    pub answers: Vec<Answer>,
     /// What people should know.
     pub notices: Vec<Notice>,
     /// What is waited for, the first first.

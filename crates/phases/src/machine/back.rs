@@ -2,10 +2,8 @@
 
 use baton_rules::{Rule, holds};
 
+use super::failing::NAMED;
 use super::*;
-
-/// So many are named of those put back, and of those not.
-const NAMED: usize = 100;
 
 /// Applications and the pins they go back to, and those that have none to go back to.
 type Shares = (Vec<(Arc<str>, Arc<str>)>, Vec<Arc<str>>);
@@ -31,7 +29,7 @@ impl Work<'_> {
     }
 
     /// Writes down what is to be put back. Nothing is, before this is stored.
-    pub(super) fn begin_back(&mut self, index: usize, back: Vec<(Arc<str>, Arc<str>)>, stays: Vec<Arc<str>>) {
+    pub(super) fn begin_back(&mut self, index: usize, back: Vec<(Arc<str>, Arc<str>)>) {
         let now = self.at.now;
         let phase = self.phase(index);
         for (name, pin) in &back {
@@ -46,13 +44,7 @@ impl Work<'_> {
             (entry.state, entry.since) = (PhaseApplicationState::RollingBack, moment(now));
             entry.pin = pin.to_string();
         }
-        phase.state = match back.is_empty() {
-            true => PhaseState::Failed,
-            false => PhaseState::RollingBack,
-        };
-        if let Some(failure) = &mut phase.failure {
-            failure.not_rolled_back = stays.iter().take(NAMED).map(|name| name.to_string()).collect();
-        }
+        phase.state = PhaseState::RollingBack;
     }
 
     /// Follows what is put back, in all phases.

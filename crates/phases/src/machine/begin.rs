@@ -16,9 +16,12 @@ impl Work<'_> {
             let granted = match self.at.stored {
                 Some(before) => before.granted.clone(),
                 // What was asked for before anything was known is not of this life.
-                None => {
-                    self.at.requests.texts().map(|(kind, text)| (kind.to_owned(), text.clone())).collect()
-                }
+                None => self
+                    .at
+                    .requests
+                    .texts()
+                    .map(|(ask, text)| (ask.as_str().to_owned(), text.clone()))
+                    .collect(),
             };
             let pending = |phase: &PhasePlan| PhaseStatus {
                 name: phase.name.to_string(),

@@ -8,6 +8,8 @@ use crate::config::Action;
 
 /// What a person can do after a failure that froze a rollout.
 const MEND: &str = "a new commit or template, `baton appset retry`, or `baton appset advance`";
+/// So many are named of those that cannot be put back.
+pub(super) const NAMED: usize = 100;
 /// What a person can do after a rollback.
 const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays so until then";
 
@@ -28,9 +30,9 @@ impl Work<'_> {
             Action::Rollback => self.to_put_back(index),
             _ => (Vec::new(), Vec::new()),
         };
-        // Where nothing was changed, there is nothing to put back.
+        // Where nothing was changed, or nothing of it has a good state, there is nothing to put back.
         let action = match action {
-            Action::Rollback if touched.is_empty() && untouchable.is_empty() => Action::Stop,
+            Action::Rollback if touched.is_empty() => Action::Stop,
             action => action,
         };
         let now = self.at.now;
@@ -46,20 +48,13 @@ impl Work<'_> {
         phase.wait_until = None;
         phase.state = if action == Action::Abort { PhaseState::Aborted } else { PhaseState::Failed };
         phase.finished_at = moment(now);
-        phase.failure = Some(PhaseFailure {
-            reason: reason.to_owned(),
-            message,
-            at: moment(now),
-            action: action.as_str().to_owned(),
-            remedy: match action {
-                Action::Stop | Action::Abort => MEND.to_owned(),
-                Action::Rollback => AFTER_ROLLBACK.to_owned(),
-                Action::Continue => "the rollout goes on without it; look at its Applications".to_owned(),
-            },
-            ..PhaseFailure::default()
-        });
+        let mut failure =
+            PhaseFailure { reason: reason.to_owned(), message, at: moment(now), ..PhaseFailure::default() };
+        answer(&mut failure, action);
+        failure.not_rolled_back = untouchable.iter().take(NAMED).map(|name| name.to_string()).collect();
+        phase.failure = Some(failure);
         if action == Action::Rollback {
-            self.begin_back(index, touched, untouchable);
+            self.begin_back(index, touched);
         }
     }
 
@@ -71,4 +66,14 @@ impl Work<'_> {
         let under_way: Vec<Arc<str>> = self.own(index).into_iter().filter(under_way).collect();
         self.terminate.extend(under_way);
     }
+}
+
+/// Notes what is done about a failure, and what a person can do then.
+pub(super) fn answer(failure: &mut PhaseFailure, action: Action) {
+    failure.action = action.as_str().to_owned();
+    failure.remedy = match action {
+        Action::Stop | Action::Abort => MEND.to_owned(),
+        Action::Rollback => AFTER_ROLLBACK.to_owned(),
+        Action::Continue => "the rollout goes on without it; look at its Applications".to_owned(),
+    };
 }

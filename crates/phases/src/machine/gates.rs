@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::outlook::is_put_back;
 
 impl Work<'_> {
     /// A gate per Application. It is open only where both the status that was read and the next one say so: the one is what
@@ -80,10 +81,6 @@ impl Work<'_> {
     }
 }
 
-fn is_put_back(phase: &PhaseStatus) -> bool {
-    phase.failure.as_ref().is_some_and(|failure| failure.action == "rollback")
-}
-
 /// Whether a status lets an Application of a phase through.
 fn lets_through(status: &GeneratorPhases, index: usize, entry: &PhaseApplication) -> bool {
     let Some(phase) = status.phases.get(index) else { return false };
@@ -97,4 +94,10 @@ fn lets_through(status: &GeneratorPhases, index: usize, entry: &PhaseApplication
         PhaseState::Failed => is_begun(&entry.state) && !is_put_back(phase),
         _ => false,
     }
+}
+
+/// The phase that a sentence on why an Application is held is about: its own, which it names first.
+pub fn phase_held_by(why: &str) -> Option<&str> {
+    let named = why.strip_prefix("its ").unwrap_or(why).strip_prefix("phase \"")?;
+    named.split_once('"').map(|(name, _)| name)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::Caps;
+use crate::forecast::BY_HAND;
 use crate::targets::Group;
 use baton_rollout::pin::Fingerprint;
 
@@ -33,8 +34,8 @@ pub(super) fn decide(at: &Situation<'_>, kept: Option<&Plan>) -> Decision {
     };
     if over {
         // What proved good is kept all the same, and what was to be ended is.
-        let (good, cancel, terminate) = (decision.good, decision.cancel, decision.terminate);
-        decision = Decision { good, cancel, terminate, ..released(at) };
+        let Decision { good, cancel, terminate, answers, .. } = decision;
+        decision = Decision { good, cancel, terminate, answers, ..released(at) };
     }
     decision
 }
@@ -80,7 +81,7 @@ impl Work<'_> {
     pub(super) fn release_sentence(&self) -> String {
         let open = self.next.phases.get(self.current()).map_or("", |phase| phase.name.as_str());
         format!(
-            "deploymentStrategy was removed: phase {open:?} is finished first, then {} Applications go at once",
+            "deploymentStrategy was removed: phase {open:?} is finished first, then {} Applications go at once{BY_HAND}",
             self.left_over()
         )
     }

@@ -3,64 +3,54 @@
 use std::ops::RangeInclusive;
 
 use super::*;
+use crate::asking::{Answer, Ask, refusal};
 use crate::config::Action;
 use crate::situation::Requests;
 
 impl Requests {
-    /// Every request, by its kind, in the order in which they are answered.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let all = [
-            ("abort", &self.abort),
-            ("rollbackAll", &self.rollback_all),
-            ("rollback", &self.rollback),
-            ("retry", &self.retry),
-            ("advance", &self.advance),
-        ];
-        all.into_iter().filter_map(|(kind, text)| Some((kind, text.as_ref()?)))
+    /// Every request, in the order in which they are answered.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (Ask, &String)> {
+        let text = |ask: Ask| match ask {
+            Ask::Abort => self.abort.as_ref(),
+            Ask::RollbackAll => self.rollback_all.as_ref(),
+            Ask::Rollback => self.rollback.as_ref(),
+            Ask::Retry => self.retry.as_ref(),
+            Ask::Advance => self.advance.as_ref(),
+        };
+        Ask::ALL.into_iter().filter_map(move |ask| Some((ask, text(ask)?)))
     }
 }
 
 impl Work<'_> {
-    /// Answers what was not answered before. What cannot be done is said until something else is asked for, and not done
-    /// later.
+    /// Answers what was not answered before. What cannot be done is said until the same is asked for again or something
+    /// else is granted, and not done later.
     pub(super) fn grant(&mut self) {
-        let is_news = |(kind, text): &(&'static str, &String)| self.next.granted.get(*kind) != Some(*text);
-        let news: Vec<(&'static str, &String)> = self.at.requests.texts().filter(is_news).collect();
-        if !news.is_empty() {
-            self.next.refused.clear();
-        }
-        for (kind, text) in news {
-            self.next.granted.insert(kind.to_owned(), text.clone());
-            let answer = match kind {
-                "abort" => self.abort(),
-                "rollbackAll" => self.roll_back_all(),
-                "rollback" => self.roll_back(),
-                "retry" => self.retry(),
-                _ => self.advance(),
+        let is_news = |(ask, text): &(Ask, &String)| self.next.granted.get(ask.as_str()) != Some(*text);
+        let news: Vec<(Ask, &String)> = self.at.requests.texts().filter(is_news).collect();
+        for (ask, text) in news {
+            self.next.granted.insert(ask.as_str().to_owned(), text.clone());
+            let answer = match refusal(ask, &self.next) {
+                Some(why) => Err(why),
+                None => match ask {
+                    Ask::Abort => self.abort(),
+                    Ask::RollbackAll => self.roll_back_all(),
+                    Ask::Rollback => self.roll_back(),
+                    Ask::Retry => self.retry(),
+                    Ask::Advance => self.advance(),
+                },
             };
-            if let Err(why) = answer {
-                self.next.refused.push(format!("{kind}: {why}"));
-            }
+            let begin = format!("{}: ", ask.as_str());
+            self.next.refused.retain(|earlier| answer.is_err() && !earlier.starts_with(&begin));
+            let refused = answer.err();
+            self.next.refused.extend(refused.iter().map(|why| format!("{begin}{why}")));
+            self.answers.push(Answer { ask, text: text.clone(), refused });
         }
         let refused = self.next.refused.iter().cloned();
         self.notices.extend(refused.map(|what| Notice::warning("RequestRefused", what)));
     }
 
-    /// The open phase, where there is one.
-    fn open_phase(&self) -> Result<usize, String> {
-        let index = self.current();
-        match self.next.phases.get(index) {
-            None => Err("every phase has ended".to_owned()),
-            Some(phase) if phase.state == PhaseState::Pending => Err("no phase has begun".to_owned()),
-            Some(_) => Ok(index),
-        }
-    }
-
     fn abort(&mut self) -> Result<(), String> {
-        let index = self.open_phase()?;
-        if is_frozen(&self.next.phases[index]) {
-            return Err("it has ended already".to_owned());
-        }
+        let index = self.current();
         self.end(index, "AbortedByRequest", "a person aborted the rollout".to_owned(), Action::Abort);
         Ok(())
     }
@@ -68,7 +58,6 @@ impl Work<'_> {
     fn roll_back(&mut self) -> Result<(), String> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let index = self.current().min(last);
-        self.is_not_back(index)?;
         if self.next.phases[index].state == PhaseState::Complete {
             self.has_good(index..=index)?;
         }
@@ -85,22 +74,24 @@ impl Work<'_> {
         if self.next.phases[current].state == PhaseState::Complete {
             self.has_good(0..=current)?;
         }
+        let open: Vec<usize> = (0..=current).rev().filter(|index| self.is_not_back(*index).is_ok()).collect();
+        let goes = open.iter().any(|index| !self.to_put_back(*index).0.is_empty());
         let mut any = false;
-        for index in (0..=current).rev().filter(|index| self.is_not_back(*index).is_ok()).collect::<Vec<_>>()
-        {
+        for index in open {
             let (back, stays) = self.to_put_back(index);
-            if index == current || !back.is_empty() || !stays.is_empty() {
-                let message = "a person had the whole rollout put back".to_owned();
-                self.end(index, "RollbackByRequest", message, Action::Rollback);
-                any = true;
+            if index != current && back.is_empty() && (stays.is_empty() || !goes) {
+                continue;
             }
+            let message = "a person had the whole rollout put back".to_owned();
+            self.end(index, "RollbackByRequest", message, Action::Rollback);
+            // Whatever the phase itself had changed, the run does not go on from where others were put back.
+            if let Some(failure) = self.phase(index).failure.as_mut().filter(|_| goes) {
+                super::failing::answer(failure, Action::Rollback);
+            }
+            any = true;
         }
         if !any {
             return self.is_not_back(current);
-        }
-        // Whatever the open phase itself had changed, the run does not go on from here.
-        if let Some(failure) = &mut self.phase(current).failure {
-            failure.action = Action::Rollback.as_str().to_owned();
         }
         self.set_current(current);
         self.next.finished_at = None;
@@ -125,15 +116,7 @@ impl Work<'_> {
 
     /// Has what failed tried again. Its calls keep their keys and numbers.
     fn retry(&mut self) -> Result<(), String> {
-        let index = self.open_phase()?;
-        let phase = &self.next.phases[index];
-        let failure = phase.failure.as_ref().map(|failure| failure.action.as_str());
-        if !is_frozen(phase) {
-            return Err("nothing has failed that is not tried by itself".to_owned());
-        }
-        if failure == Some("rollback") {
-            return Err("it was put back, and stays so until a new commit or template".to_owned());
-        }
+        let index = self.current();
         let now = self.at.now;
         self.change_calls(index, crate::sheet::Sheet::reset);
         let phase = self.phase(index);
@@ -149,23 +132,19 @@ impl Work<'_> {
     /// Ends a wait, or goes on after a failure. A hook, a check or an Application that is not at its end is never passed
     /// over.
     fn advance(&mut self) -> Result<(), String> {
-        let index = self.open_phase()?;
+        let index = self.current();
         let now = self.at.now;
         let phase = self.phase(index);
-        match (&phase.state, &mut phase.failure) {
-            (PhaseState::Waiting, _) => {
-                phase.wait_until =
-                    phase.wait_until.take().map(|until| until.min(crate::instant::stored(now)));
-                Ok(())
-            }
-            (PhaseState::Failed | PhaseState::Aborted, Some(failure)) if failure.action != "rollback" => {
+        match &mut phase.failure {
+            Some(failure) => {
                 failure.action = "advance".to_owned();
                 failure.remedy = "a person let the rollout go on without it".to_owned();
-                Ok(())
             }
-            (state, _) => {
-                Err(format!("phase {:?} is {state}: it neither waits nor has it stopped", phase.name))
+            None => {
+                phase.wait_until =
+                    phase.wait_until.take().map(|until| until.min(crate::instant::stored(now)));
             }
         }
+        Ok(())
     }
 }

@@ -26,6 +26,7 @@ impl Work<'_> {
             terminate: self.terminations(),
             good: std::mem::take(&mut self.good),
             list: self.list,
+            answers: std::mem::take(&mut self.answers),
             notices: std::mem::take(&mut self.notices),
             waits,
             wake,
@@ -112,7 +113,9 @@ impl Work<'_> {
             wait(&entry.name, message, None);
         }
         if let Some(until) = phase.wait_until.as_ref().filter(|until| until.0 > self.at.now) {
-            wait("", format!("phase {name:?} waits until {}", until.0), Some(until.0));
+            let message =
+                format!("phase {name:?} waits until {}; `baton appset advance` ends it now", until.0);
+            wait("", message, Some(until.0));
         }
         if let Some((app, why)) = self.regressed() {
             wait(&app, format!("{app} of an earlier phase was healthy and is no longer: {why}"), None);
@@ -176,7 +179,12 @@ impl Work<'_> {
             state => state.clone(),
         };
         let place = index + 1;
-        let message = format!("phase {:?} ({place} of {}): {first}", phase.name, self.next.phases.len());
+        let own = format!("phase {:?} ", phase.name);
+        let said = match first.strip_prefix(&own) {
+            Some(rest) => format!(" {rest}"),
+            None => format!(": {first}"),
+        };
+        let message = format!("{own}({place} of {}){said}", self.next.phases.len());
         self.phase(index).message.clone_from(&first);
         (self.next.state, self.next.message) = (state, message);
         for (other, phase) in self.next.phases.iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 use baton_api::phase_status::{PhaseApplicationState, PhaseState};
 use baton_phases::{Gate, Progress};
 
-use crate::world::{World, phase, seen};
+use crate::world::{World, broken, hook, phase, seen};
 
 /// Every Application of the phase is done, then one fails; the phase is put back.
 fn world(more: &str, names: &[&str]) -> World {
@@ -149,4 +149,48 @@ fn rollback_by_request_is_of_the_present_phase_only() {
     world.settle();
     assert_eq!(going_back(&world), ["prod-a"]);
     assert_eq!(world.state(0), PhaseState::Complete);
+}
+
+#[test]
+fn where_nothing_has_a_good_state_a_rollback_is_a_stop_and_can_be_tried_again() {
+    let fields = format!("postHooks: [{}]\nonFailure: {{action: rollback}}", hook("after", ""));
+    let first_rollout = || {
+        let mut world = World::new(&phase("dev", "dev", &fields), &["dev-a", "dev-b"]);
+        world.seen.values_mut().for_each(|one| one.good = None);
+        world.deploy();
+        world.answer("after", broken());
+        world.settle();
+        world
+    };
+    let mut world = first_rollout();
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!((world.state(0), failure.action.as_str()), (PhaseState::Failed, "stop"));
+    assert_eq!(failure.not_rolled_back, ["dev-a", "dev-b"], "people are told");
+    assert!(failure.remedy.contains("`baton appset retry`"), "{}", failure.remedy);
+    assert_eq!(world.open(), ["dev-a", "dev-b"], "they are left as they are");
+    world.requests.retry = Some("1".into());
+    world.settle();
+    world.pass("after");
+    assert_eq!((world.state(0), world.phase(0).failure.clone()), (PhaseState::Complete, None));
+    let mut passed_over = first_rollout();
+    passed_over.requests.advance = Some("1".into());
+    passed_over.settle();
+    assert_eq!(passed_over.status().current_phase, 1);
+}
+
+#[test]
+fn rollback_of_all_where_nothing_has_a_good_state_only_stops_the_open_phase() {
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.seen.values_mut().for_each(|one| one.good = None);
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.settle();
+    world.see("prod-a", Progress::UnderWay);
+    world.settle();
+    world.requests.rollback_all = Some("1".into());
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::Failed));
+    let failure = world.phase(1).failure.clone().expect("a failure");
+    assert_eq!((failure.action.as_str(), failure.not_rolled_back), ("stop", vec!["prod-a".to_owned()]));
 }

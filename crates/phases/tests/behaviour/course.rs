@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_api::phase_status::{PhaseApplicationState, PhaseState};
-use baton_phases::{Gate, Hold, Progress};
+use baton_phases::{Gate, Hold, Progress, phase_held_by};
 
 use crate::world::{World, fleet, hook, phase, seen};
 
@@ -399,4 +399,26 @@ fn max_concurrent_is_told_with_the_gates() {
     let decision = world.settle();
     assert_eq!(decision.limits, [Some(2), None]);
     assert_eq!(decision.gates["dev-c"], Gate::Open { phase: 0 }, "whoever counts decides whose turn it is");
+}
+
+#[test]
+fn who_is_held_is_told_its_own_phase_first() {
+    let phases = phase("dev", "dev", &format!("preHooks: [{}]", hook("h", ""))) + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    let named = |world: &World| {
+        let held = |gate: &Gate| match gate {
+            Gate::Held(why) => phase_held_by(why).map(str::to_owned),
+            _ => None,
+        };
+        world.look().gates.values().map(held).collect::<Vec<_>>()
+    };
+    let (dev, prod) = (Some("dev".to_owned()), Some("prod".to_owned()));
+    world.settle();
+    assert_eq!(named(&world), [dev.clone(), prod.clone()]);
+    world.pass("h");
+    assert_eq!(named(&world), [None, prod.clone()]);
+    world.requests.abort = Some("1".into());
+    world.settle();
+    assert_eq!(named(&world), [dev, prod]);
+    assert_eq!(phase_held_by("a person holds the rollout"), None);
 }

@@ -46,6 +46,7 @@ mod calls;
 mod configurations;
 mod course;
 mod crashes;
+mod endings;
 mod failure;
 mod orders;
 mod outlook;

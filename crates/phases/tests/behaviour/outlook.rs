@@ -103,7 +103,8 @@ fn row_44_a_plan_says_how_many_go_when_the_field_is_removed() {
     assert_eq!(
         sentence(&before).as_deref(),
         Some(
-            "deploymentStrategy is removed: phase \"dev\" is finished first, then 3 Applications go at once"
+            "deploymentStrategy is removed: phase \"dev\" is finished first, then 3 Applications go at once; \
+             without `automated`, a person syncs them"
         )
     );
     // What is kept beside the status is counted all the same.
@@ -117,7 +118,10 @@ fn row_44_a_plan_says_how_many_go_when_the_field_is_removed() {
     before.status.phases.clear();
     assert_eq!(
         sentence(&before).as_deref(),
-        Some("deploymentStrategy is removed: no phase is open, and 5 Applications go at once")
+        Some(
+            "deploymentStrategy is removed: no phase is open, and 5 Applications go at once; \
+             without `automated`, a person syncs them"
+        )
     );
     assert_eq!(told(&after, Some(&after), &targets), [], "it never had phases");
     let shifts = changes(&before, &after);

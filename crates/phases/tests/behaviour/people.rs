@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_api::phase_status::PhaseState;
-use baton_phases::Progress;
+use baton_phases::{Ask, Progress, refusal};
 
 use crate::world::{World, broken, hook, phase};
 
@@ -232,4 +232,75 @@ fn what_a_person_counts_as_done_is_not_on_record_as_good() {
     assert_eq!(world.state(0), PhaseState::Complete);
     let good: Vec<&str> = world.good.iter().map(|(name, _)| &**name).collect();
     assert_eq!(good, ["dev-a"], "dev-b has proved nothing");
+}
+
+#[test]
+fn what_was_answered_is_told_once_and_a_refusal_stays_until_something_is_granted() {
+    let phases = phase("dev", "dev", "waitDuration: 1h") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    world.requests.retry = Some("1".into());
+    let refused = world.tick();
+    assert_eq!(refused.answers.len(), 1);
+    assert_eq!((refused.answers[0].ask, refused.answers[0].text.as_str()), (Ask::Retry, "1"));
+    assert!(refused.answers[0].refused.as_ref().is_some_and(|why| why.contains("nothing has failed")));
+    assert_eq!(world.tick().answers, [], "it was answered");
+    world.requests.abort = Some("1".into());
+    let granted = world.tick();
+    assert_eq!(granted.answers.iter().map(|answer| answer.refused.clone()).collect::<Vec<_>>(), [None]);
+    assert_eq!(world.status().refused, [""; 0], "something was granted since");
+    for (number, kinds) in [(1, 1), (2, 2)] {
+        match number {
+            1 => world.requests.abort = Some("2".into()),
+            _ => world.requests.rollback = Some("1".into()),
+        }
+        if number == 2 {
+            world.stored.as_mut().expect("a status").phases[0].state = PhaseState::RolledBack;
+        }
+        let decision = world.tick();
+        assert_eq!(refusals(&decision).len(), kinds, "one refusal does not hide another: {decision:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_granted_is_known_from_the_status() {
+    let wait = phase("dev", "dev", "waitDuration: 1h") + &phase("prod", "prod", "");
+    let mut world = World::new(&wait, &["dev-a", "prod-a"]);
+    world.deploy();
+    let why = |world: &World, ask: Ask| refusal(ask, world.status()).unwrap_or_default();
+    assert!(why(&world, Ask::Retry).contains("nothing has failed"));
+    assert_eq!([Ask::Advance, Ask::Abort, Ask::Rollback].map(|ask| why(&world, ask)), [""; 3]);
+    world.requests.abort = Some("1".into());
+    world.settle();
+    assert!(why(&world, Ask::Abort).contains("it has ended already"));
+    assert_eq!([Ask::Advance, Ask::Retry].map(|ask| why(&world, ask)), [""; 2]);
+    world.requests.advance = Some("1".into());
+    world.deploy();
+    for ask in [Ask::Advance, Ask::Retry, Ask::Abort] {
+        assert_eq!(why(&world, ask), "every phase has ended", "{ask:?}");
+    }
+    let mut back = World::new(&phase("dev", "dev", ""), &["dev-a"]);
+    back.deploy();
+    back.requests.rollback = Some("1".into());
+    back.settle();
+    assert!(why(&back, Ask::Rollback).contains("it is being put back already"));
+    back.seen.values_mut().for_each(|one| one.pin = "old".into());
+    back.see("dev-a", Progress::Done);
+    back.settle();
+    for ask in [Ask::Rollback, Ask::RollbackAll] {
+        assert!(why(&back, ask).contains("it was put back already"), "{ask:?}");
+    }
+    for ask in [Ask::Advance, Ask::Retry] {
+        assert!(why(&back, ask).contains("stays so until a new commit"), "{ask:?}");
+    }
+}
+
+#[test]
+fn a_wait_says_how_it_is_ended_and_names_its_phase_once() {
+    let phases = phase("dev", "dev", "waitDuration: 24h") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    let message = world.status().message.clone();
+    assert!(message.starts_with("phase \"dev\" (1 of 2) waits until "), "{message}");
+    assert!(message.contains("`baton appset advance`") && message.matches("phase").count() == 1, "{message}");
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::history::History;
 use super::order::{is_healing, names_its_commit};
-use super::starts::Start;
+use super::rollback::recorded;
+use super::starts::{Start, pin_of};
 use super::told::{Phasing, Told, action, goes_on};
 use super::wanted::{Sets, Wanted};
 use super::{Case, Violation, annotation, text};
@@ -47,7 +48,7 @@ fn consequences<'h>(
             // Where the field was taken away, the open phase is finished as it was written.
             let versions = versions.filter(|wanted| wanted.is_phased()).chain(sets.phased_before(told.place));
             let mut judged: Vec<Option<String>> =
-                versions.map(|wanted| contradicts(wanted, told, (place, phase), was, starts)).collect();
+                versions.map(|wanted| contradicts(case, wanted, told, (place, phase), was, starts)).collect();
             judged.sort_by_key(Option::is_some);
             if let Some(Some(why)) = judged.into_iter().next() {
                 let text =
@@ -61,6 +62,7 @@ fn consequences<'h>(
 
 /// Why what was done about a failure is not what one version of the set says, where it is not.
 fn contradicts(
+    case: &Case<'_>,
     wanted: &Wanted<'_>,
     told: &Told<'_>,
     (place, phase): (usize, &Value),
@@ -104,8 +106,15 @@ fn contradicts(
         start.place < told.place
             && start.entry.at >= told.began
             && told.place_of(&start.entry.name) == Some(place)
+            && has_good(case, start, told.at)
     });
     changed.map(|start| format!("it says rollback, and {} was started in it", start.entry.name))
+}
+
+/// Whether an Application that was started had something else to be put back to.
+fn has_good(case: &Case<'_>, start: &Start<'_>, at: Timestamp) -> bool {
+    let brought = pin_of(start);
+    recorded(case, &start.entry.name, at - case.slack).iter().any(|(pin, _)| Some(*pin) != brought)
 }
 
 /// How long the phase that a version tells to have failed was told so before, in the same rollout.

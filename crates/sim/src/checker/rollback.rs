@@ -84,7 +84,7 @@ fn commits(spec: &Value) -> Accepted<'_> {
 }
 
 /// The good states of an Application on record at a time: pin and specification, oldest first.
-fn recorded<'h>(case: &Case<'h>, name: &str, at: Timestamp) -> Vec<(&'h str, &'h Value)> {
+pub(super) fn recorded<'h>(case: &Case<'h>, name: &str, at: Timestamp) -> Vec<(&'h str, &'h Value)> {
     let mut there: BTreeMap<i64, (&str, &Value)> = BTreeMap::new();
     let of_app = |entry: &&Entry| text(&entry.object, "/data/application") == name && entry.at <= at;
     for entry in case.good.iter().filter(of_app) {

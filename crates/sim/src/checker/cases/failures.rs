@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::phased::{Phased, failure, told};
+use super::story::R1;
 
 fn on_failure(action: &str) -> Value {
     json!({"onFailure": {"action": action}})
@@ -22,6 +23,7 @@ fn a_failure_that_is_answered_as_the_phase_says_is_right() {
     let mut untouched = Phased::new(on_failure("rollback"));
     untouched.tell(0, told("Failed", &[("a", "Held")], failure("stop")), told("Pending", &[], Value::Null));
     assert_eq!(untouched.judged(), [""; 0], "nothing was changed, so that there is nothing to put back");
+    assert_eq!(failed("rollback", "Failed", "stop").judged(), [""; 0], "nothing good is on record");
 }
 
 #[test]
@@ -32,8 +34,13 @@ fn a_failure_that_is_answered_otherwise_is_not() {
         let expected = format!("I5: phase 1 has failed and is answered with {does}: it says {says}");
         assert_eq!(failed(says, "Failed", does).judged(), [expected]);
     }
+    let mut could = Phased::new(on_failure("rollback"));
+    could.records(R1, "good");
+    could.story.wait(60);
+    could.deploys();
+    could.tell(0, told("Failed", &[("a", "Failed")], failure("stop")), told("Pending", &[], Value::Null));
     assert_eq!(
-        failed("rollback", "Failed", "stop").judged(),
+        could.judged(),
         ["I5: phase 1 has failed and is answered with stop: it says rollback, and a was started in it"]
     );
 }
