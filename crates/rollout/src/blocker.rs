@@ -217,7 +217,7 @@ impl Reason {
             Reason::Superseded => "the next run to begin, once nothing else named here holds it",
             Reason::ApiError => "the cause in the message to be mended; it is tried again by itself",
             Reason::DeletionFuse => "approval of the deletion: `baton appset approve-deletion`",
-            Reason::PhaseGate => "the phase to open",
+            Reason::PhaseGate => "what its phase waits for: `baton appset phases` tells",
             Reason::NoReport => "the application controller to run and to see this namespace",
             Reason::Starved => "fewer commits, or the annotation `baton.dev/supersede: Finish`",
             Reason::Soaking => "the wait of the step to pass",

@@ -406,6 +406,11 @@ fn application(entry: &ApplicationSetApplicationStatus, run: &Standing) -> Appli
     let since = time(entry.last_transition_time.as_ref());
     let mut about = run.obstacles.iter().filter(|obstacle| obstacle.is_about(&entry.application));
     let named = about.find(|obstacle| !obstacle.is_queueing());
+    // That its phase waits for it is no reason; what it waits for itself is.
+    let said = entry.message.split_once(": ").and_then(|(word, _)| Reason::named(word));
+    let own =
+        said.is_some_and(|reason| reason != Reason::PhaseGate && !obstacle::is_queueing(reason.as_str()));
+    let named = named.filter(|named| named.reason != Reason::PhaseGate.as_str() || !own);
     let first = match (&entry.status, named) {
         (_, Some(named)) => Some(Obstacle { count: 1, ..named.clone() }),
         (ProgressiveSyncCode::Healthy, None) => None,

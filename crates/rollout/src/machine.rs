@@ -32,7 +32,7 @@ use evaluate::{Asked, Outcome, Ready, Wait};
 use tally::{Hold, Share, Tally};
 
 pub use exchange::{Back, Control, Decision, Member, Progress, Status, Wanted, Write};
-pub use gates::{Gate, Gates, Mark, PhaseKey, PhaseWait};
+pub use gates::{Gate, Gates, Mark, PhaseKey, PhaseStanding, PhaseWait};
 
 /// Most intents that one change of the head may hold.
 const BATCH: usize = 200;

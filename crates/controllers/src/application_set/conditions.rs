@@ -8,6 +8,8 @@ use baton_api::strategy::StrategyType;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use baton_phases::{Outlook, outlook};
+
 use crate::phases::phased;
 
 const ALL_GENERATED: &str = "All applications have been generated successfully";
@@ -70,8 +72,23 @@ pub(crate) fn after(
         },
         _ => false,
     };
+    let stopped = verdict.filter(|verdict| **verdict == Verdict::UpToDate).and_then(|_| stopped(set));
+    let verdict = stopped.as_ref().or(verdict);
     let fresh = verdict.map(told).into_iter().flatten().chain(standing.map(stood).into_iter().flatten());
     merged(known, replaced, fresh, now)
+}
+
+/// That phases have failed and wait for people, where they do. Whoever knows no phases sees it all the same.
+fn stopped(set: &ApplicationSet) -> Option<Verdict> {
+    if phased(set).is_empty() || set.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    match outlook(&set.status.phases) {
+        Outlook::Failed(message) => {
+            Some(Verdict::Failed { reason: reason::ROLLOUT_ERROR, message, generated: true })
+        }
+        Outlook::Done | Outlook::UnderWay(_) => None,
+    }
 }
 
 /// The known conditions without those that are replaced, and the fresh ones. What says the same as before keeps its time.

@@ -9,7 +9,7 @@ use baton_api::names;
 use baton_api::names::application_set::{MIN_VERSION, PHASE_PREFIX, ROLLBACK_PHASE_PREFIX};
 use baton_api::phase_status::GeneratorPhases;
 use baton_hooks::{Role, SetName, Severity};
-use baton_phases::{Gate, Hold, Notice, mirror, version as min_version};
+use baton_phases::{Gate, Hold, Notice, Outlook, mirror, outlook, version as min_version};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -71,7 +71,11 @@ impl Phases {
         }
         if memory.is_idle() && phased(round.set).is_empty() && !is_mirrored(round.set) {
             self.calls.forget(key);
-            return Ok(Ruling { version: version(round.set), ..Ruling::default() });
+            return Ok(Ruling {
+                version: version(round.set),
+                outlook: Some(Outlook::Done),
+                ..Ruling::default()
+            });
         }
         let api = Api::new(self, key);
         let given = version(round.set);
@@ -390,7 +394,8 @@ async fn mirrored(ground: &mut Ground<'_>, memory: &mut Memory, next: &[Generato
 
 /// What all generators together rule.
 fn rule(judged: &[Judged], version: u64) -> Ruling {
-    let mut ruling = Ruling { version, ..Ruling::default() };
+    let statuses: Vec<GeneratorPhases> = judged.iter().filter_map(|judged| judged.status.clone()).collect();
+    let mut ruling = Ruling { version, outlook: Some(outlook(&statuses)), ..Ruling::default() };
     for judged in judged {
         let (generator, decision) = (judged.generator, &judged.decision);
         let phases = decision.status.as_ref().map(|status| status.phases.as_slice()).unwrap_or_default();

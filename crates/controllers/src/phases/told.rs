@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_api::ApplicationSet;
 use baton_phases::lint::Contradiction;
-use baton_phases::{Gate, Hold, Notice, Progress, Requests, Target, Wait};
+use baton_phases::{Gate, Hold, Notice, Outlook, Progress, Requests, Target, Wait};
 use baton_template::Map;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -74,6 +74,8 @@ pub(crate) struct Ruling {
     pub(crate) set: Option<Value>,
     /// What is waited for, the first first.
     pub(crate) waits: Vec<Wait>,
+    /// How the phases stand together; none where they were not looked at.
+    pub(crate) outlook: Option<Outlook>,
     /// What people should know.
     pub(crate) notices: Vec<Notice>,
     /// When another round is wanted though nothing happens.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use baton_api::ApplicationSet;
 use baton_api::names::baton as names;
 use baton_phases::lint::{Contradiction, contradictions};
-use baton_phases::{Gate as Ruled, Hold, Notice, Progress as Far, Requests, assign};
+use baton_phases::{Gate as Ruled, Hold, Notice, Outlook, Progress as Far, Requests, assign};
 use baton_rollout::blocker::Reason;
-use baton_rollout::machine::{Gate, Gates, PhaseWait, Progress, Status};
+use baton_rollout::machine::{Gate, Gates, PhaseStanding, PhaseWait, Progress, Status};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -198,6 +198,11 @@ impl Reconciler {
             limits: ruling.limits,
             terminate: ruling.terminate.into_iter().collect(),
             waits: ruling.waits.into_iter().map(wait).collect(),
+            standing: match ruling.outlook {
+                Some(Outlook::Done) => PhaseStanding::Done,
+                Some(Outlook::UnderWay(_)) | None => PhaseStanding::UnderWay,
+                Some(Outlook::Failed(why)) => PhaseStanding::Failed(why.into()),
+            },
             ..phased.shut(offer)
         };
         desk.phasing.notices = ruling.notices;

@@ -18,7 +18,7 @@ use baton_api::rollout_status::{Blocker, RolloutState, RolloutStatus};
 use baton_hooks::Severity;
 use baton_phases::Notice;
 use baton_rollout::blocker::Reason;
-use baton_rollout::machine::{Machine, Progress, Status};
+use baton_rollout::machine::{Machine, PhaseStanding, Progress, Status};
 use baton_rules::{Rule, holds};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -210,6 +210,10 @@ pub(super) fn shown(
     if let Some(before) = set.status.rollout.as_ref().filter(|before| before.run == rollout.run) {
         rollout.blockers.iter_mut().for_each(|blocker| keep_since(blocker, &before.blockers));
     }
+    let standing = machine.phase_standing();
+    if standing == Some(&PhaseStanding::Unknown) && machine.head().run.finished.is_some() {
+        keep_end(&mut rollout, set);
+    }
     // Those that are done say the least, and are left out first.
     all.sort_by(|(a, one), (b, two)| {
         let done = |progress: &Progress| progress.status == Status::Healthy;
@@ -237,8 +241,22 @@ pub(super) fn shown(
         };
         notes.push(note);
     }
-    let progressing = noted(progressing(step), &notes);
+    if let Some(PhaseStanding::Failed(why)) = standing.filter(|_| rollout.blockers.is_empty()) {
+        notes.push(shortened(why.to_string()));
+    }
+    let progressing = noted(progressing(step, standing, &rollout.state), &notes);
     Shown { total, entries, rollout: as_stored(&rollout), progressing, invalid: invalid(notices) }
+}
+
+/// Whoever takes over knows how a run has ended before its phases have ruled: as it was told.
+fn keep_end(rollout: &mut RolloutStatus, set: &ApplicationSet) {
+    let ends = [RolloutState::Complete, RolloutState::Failed];
+    let told = set.status.rollout.as_ref().filter(|told| told.run == rollout.run);
+    let told = told.filter(|told| ends.contains(&told.state) && rollout.state == RolloutState::Progressing);
+    if let Some(told) = told {
+        (rollout.state, rollout.message) = (told.state.clone(), told.message.clone());
+        rollout.finished_at = told.finished_at.clone();
+    }
 }
 
 /// Whoever takes over sees what is in the way later than it came.
@@ -429,12 +447,31 @@ fn as_stored(rollout: &RolloutStatus) -> RolloutStatus {
     stored.unwrap_or_else(|_| rollout.clone())
 }
 
-fn progressing(step: Option<usize>) -> ApplicationSetCondition {
+fn progressing(
+    step: Option<usize>,
+    phases: Option<&PhaseStanding>,
+    state: &RolloutState,
+) -> ApplicationSetCondition {
     let kind = kind::ROLLOUT_PROGRESSING;
+    let open = matches!(phases, Some(PhaseStanding::UnderWay | PhaseStanding::Unknown));
+    let failed = match phases {
+        Some(PhaseStanding::Failed(_)) => true,
+        Some(PhaseStanding::Unknown) => *state == RolloutState::Failed,
+        Some(PhaseStanding::Done | PhaseStanding::UnderWay) | None => false,
+    };
     match step {
+        // Nothing goes on by itself, and it is not done.
+        _ if failed => {
+            let message = "ApplicationSet Rollout has failed";
+            condition(kind, ConditionStatus::False, reason::ROLLOUT_ERROR, message)
+        }
         Some(step) => {
             let message = format!("ApplicationSet is performing rollout of step {}", step + 1);
             condition(kind, ConditionStatus::True, reason::MODIFIED, &message)
+        }
+        None if open && *state != RolloutState::Complete => {
+            let message = "ApplicationSet is performing rollout of its phases";
+            condition(kind, ConditionStatus::True, reason::MODIFIED, message)
         }
         None => {
             let message = "ApplicationSet Rollout has completed";

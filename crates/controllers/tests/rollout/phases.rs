@@ -15,7 +15,7 @@ use crate::scene::{NAMESPACE, Scene, Version, fleet, text};
 const ENVIRONMENTS: [&str; 3] = ["dev", "test", "prod"];
 
 /// A set whose generator goes in a phase per environment, and no steps.
-fn phased(change: impl Fn(&str, &mut Value)) -> Value {
+pub(crate) fn phased(change: impl Fn(&str, &mut Value)) -> Value {
     let phase = |env: &&str| {
         let hook = |name: &str| {
             let http = json!({"url": "https://hooks.example.com/call"});
@@ -44,27 +44,27 @@ fn check(env: &str) -> Value {
 
 /// A scene with phases. They need Baton's definitions: where others are installed there is none, which
 /// `what_cannot_be_kept_is_not_begun` is about.
-async fn scene() -> Option<Scene> {
+pub(crate) async fn scene() -> Option<Scene> {
     let scene = Scene::new().await;
     scene.api.keeps_summary().then_some(scene)
 }
 
-fn condition(scene: &Scene, kind: &str) -> Option<Value> {
+pub(crate) fn condition(scene: &Scene, kind: &str) -> Option<Value> {
     let set = scene.set("fleet");
     let mut conditions = set["status"]["conditions"].as_array().into_iter().flatten();
     conditions.find(|condition| condition["type"] == kind).cloned()
 }
 
-fn phases(scene: &Scene) -> Value {
+pub(crate) fn phases(scene: &Scene) -> Value {
     scene.set("fleet")["status"]["phases"][0].clone()
 }
 
-fn phase(scene: &Scene, number: usize) -> Value {
+pub(crate) fn phase(scene: &Scene, number: usize) -> Value {
     phases(scene)["phases"][number].clone()
 }
 
 /// Everything is done, by phases as well.
-async fn deployed(scene: &Scene, commit: &str) {
+pub(crate) async fn deployed(scene: &Scene, commit: &str) {
     scene.rolled_out(commit).await;
     scene.until("all phases to be complete", |scene| phases(scene)["state"] == "Complete").await;
 }

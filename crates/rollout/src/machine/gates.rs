@@ -26,6 +26,22 @@ pub struct Gates {
     pub terminate: BTreeSet<Arc<str>>,
     /// What phases wait for, the first first.
     pub waits: Vec<PhaseWait>,
+    /// How the phases stand.
+    pub standing: PhaseStanding,
+}
+
+/// How the phases of a set stand, all together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PhaseStanding {
+    /// They have not ruled yet.
+    #[default]
+    Unknown,
+    /// One has not come to its end: the run is not over, also where all its Applications are done.
+    UnderWay,
+    /// All have come to a good end.
+    Done,
+    /// Nothing of them is under way, and one has failed. In words.
+    Failed(Arc<str>),
 }
 
 /// Something that a phase waits for.
@@ -104,6 +120,12 @@ impl Machine {
     /// Whether gates are followed.
     pub fn is_gated(&self) -> bool {
         self.gates.is_some()
+    }
+
+    /// How the phases of this run stand; none where there are none.
+    pub fn phase_standing(&self) -> Option<&PhaseStanding> {
+        let (gates, _) = self.gates.as_ref()?;
+        Some(if gates.run == self.head.run.seq { &gates.standing } else { &PhaseStanding::Unknown })
     }
 
     /// Whether a leader that knew a newer status has followed other gates: the set is to be read anew.

@@ -24,6 +24,10 @@ impl Machine {
         let mut message = match (state.clone(), blockers.first()) {
             (RolloutState::Complete, _) => "every Application is done".to_owned(),
             (_, Some(first)) => format!("{}: {}", first.reason.as_str(), first.message),
+            (RolloutState::Failed, None) => match self.phase_standing() {
+                Some(PhaseStanding::Failed(why)) => why.to_string(),
+                _ => String::new(),
+            },
             (_, None) => String::new(),
         };
         if self.holds_back {
@@ -51,7 +55,7 @@ impl Machine {
             revisions: revisions.take(50).collect(),
             floor_resource_version: run.floor.to_string(),
             started_at: run.started.map(Time),
-            finished_at: run.finished.map(Time),
+            finished_at: run.finished.filter(|_| !self.has_open_phase()).map(Time),
             paused_at: self.paused_since.map(Time),
             restarts: i64::try_from(run.restarts).unwrap_or(i64::MAX),
             blockers: told(blockers),
@@ -157,6 +161,9 @@ impl Machine {
             Some((key, revision)) => {
                 format!("{} at {:?} is now {}", key.repo, &*key.target, evaluate::short(&revision))
             }
+            None if self.has_backs() => {
+                return format!("Applications are put back, which is done in run {}", self.head.run.seq + 1);
+            }
             None => "the template has changed".to_owned(),
         };
         format!("{what}, which run {} is to roll out", self.head.run.seq + 1)
@@ -171,7 +178,10 @@ impl Machine {
 
     fn state(&self) -> RolloutState {
         let (run, wanted) = (&self.head.run, self.wanted.as_ref());
-        let failed = self.tally.steps.iter().any(|count| count.failed > 0);
+        let phases = self.phase_standing();
+        // Where phases alone give the order, they say what the failure of an Application means.
+        let orders = wanted.is_none_or(|wanted| wanted.steps.len() < 2) && self.has_open_phase();
+        let failed = !orders && self.tally.steps.iter().any(|count| count.failed > 0);
         if run.paused || (run.seq == 0 && wanted.is_some_and(|wanted| wanted.control.paused)) {
             RolloutState::Paused
         } else if run.seq == 0 {
@@ -179,14 +189,23 @@ impl Machine {
         } else if run.aborted {
             RolloutState::Aborted
         } else if run.finished.is_some() && !wanted.is_some_and(|wanted| self.awaits_next(wanted)) {
-            RolloutState::Complete
+            match phases {
+                None | Some(PhaseStanding::Done) => RolloutState::Complete,
+                Some(PhaseStanding::Failed(_)) => RolloutState::Failed,
+                Some(PhaseStanding::UnderWay | PhaseStanding::Unknown) => RolloutState::Progressing,
+            }
         } else if run.open == 0 || run.finished.is_some() {
             RolloutState::Arming
-        } else if failed {
+        } else if failed || matches!(phases, Some(PhaseStanding::Failed(_))) {
             RolloutState::Failed
         } else {
             RolloutState::Progressing
         }
+    }
+
+    /// Whether a phase of the run has not come to its end, as far as that is known.
+    pub(super) fn has_open_phase(&self) -> bool {
+        matches!(self.phase_standing(), Some(PhaseStanding::UnderWay | PhaseStanding::Unknown))
     }
 
     fn step_statuses(&self, wanted: &Wanted) -> Vec<StepStatus> {
