@@ -65,6 +65,7 @@ pub(crate) struct Phases {
     settings: Arc<Settings>,
     namespaces: AllowedNamespaces,
     calls: Calls,
+    audit: Audit,
     memories: Mutex<BTreeMap<ObjectKey, Memory>>,
     plans: Mutex<BTreeMap<ObjectKey, Plans>>,
 }
@@ -73,7 +74,7 @@ pub(crate) struct Phases {
 pub(crate) struct PhaseParts {
     pub(crate) client: Client,
     pub(crate) settings: Arc<Settings>,
-    /// Told of every attempt at a call.
+    /// Told of every attempt at a call, and of every answer to a person.
     pub(crate) recorder: Option<Recorder>,
     /// Makes the calls.
     pub(crate) caller: Arc<dyn Caller>,
@@ -90,7 +91,8 @@ impl Phases {
         });
         let audit = Audit { recorder: parts.recorder };
         Phases {
-            calls: Calls::new(parts.caller, settings.clock.clone(), parts.wake, audit),
+            calls: Calls::new(parts.caller, settings.clock.clone(), parts.wake, audit.clone()),
+            audit,
             client: parts.client,
             settings,
             namespaces,

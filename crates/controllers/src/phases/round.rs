@@ -13,6 +13,7 @@ use baton_phases::{Gate, Hold, Notice, Outlook, mirror, outlook, version as min_
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::audit::{Asked, manager_of};
 use super::caller::{Prepared, What};
 use super::good::{GoodStates, Proved};
 use super::judge::{Court, Judged, waits_for};
@@ -158,6 +159,9 @@ impl Phases {
         if written && !self.store(&mut ground, memory, &judged, &next).await? {
             return Ok(ground.changed());
         }
+        if written {
+            self.tell_answers(&ground, &judged);
+        }
         self.calls.taken(key, &ended, |ended| waits_for(&judged, ended));
         if judged.iter().any(|judged| !judged.decision.calls.is_empty())
             && !written
@@ -282,6 +286,18 @@ impl Phases {
         memory.stored(next.to_vec(), whole.collect());
         ground.learn(memory, answer);
         Ok(true)
+    }
+
+    /// Tells what became of what people asked for, once that is stored.
+    fn tell_answers(&self, ground: &Ground<'_>, judged: &[Judged]) {
+        for judged in judged {
+            let rollout = judged.status.as_ref().map(|status| status.rollout_id.as_str()).unwrap_or_default();
+            for answer in &judged.decision.answers {
+                let manager = ground.told.as_ref().and_then(|raw| manager_of(raw, answer.ask));
+                let asked = Asked { generator: judged.generator, rollout, answer };
+                self.audit.answered(ground.set, &asked, manager);
+            }
+        }
     }
 
     /// Whether the set still says what was decided on. What a cache shows may be old, even where it is what was last written

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_api::phase_status::{HookState, PhaseState};
 use baton_hooks::{AllowList, Language, Namespace, Policy, Role, SetName, Verdict};
-use baton_phases::CallKey;
+use baton_phases::{Ask, CallKey};
 use baton_template::{Map, Value as Param};
 use kube::Client;
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use super::lines::Lines;
 use super::world::{NAMESPACE, World, phase};
 use crate::events;
+use crate::phases::audit::manager_of;
 use crate::phases::{Caller, HookCaller, PhaseParts, Phases, Prepared, What};
 use crate::settings::{HookSettings, Settings};
 
@@ -347,4 +348,49 @@ async fn row_19_texts_of_a_set_in_go_templates_see_parameters_with_their_types()
         .await;
     let requests = receiver.requests.lock().clone();
     assert!(requests[0].starts_with("POST /three-eu-us/dev-1 HTTP/1.1"), "{requests:?}");
+}
+
+#[tokio::test]
+async fn every_answer_to_a_person_is_an_event_and_a_line() {
+    let lines = Lines::listen();
+    let receiver = Receiver::start().await;
+    let mut world = world(hook(receiver.port, "services")).await;
+    secret(&world, json!({"baton.dev/hooks": "true"})).await;
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Deploying)
+        .await;
+    let asked = async |world: &mut World, retry: &str, abort: Option<&str>| {
+        world.requests.retry = Some(retry.to_owned());
+        world.requests.abort = abort.map(str::to_owned);
+        for _ in 0..3 {
+            world.round().await.expect("a round");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    asked(&mut world, "first", None).await;
+    asked(&mut world, "first", Some("enough")).await;
+    let audit: Vec<String> =
+        lines.of("baton::audit").into_iter().filter(|line| line.contains("request=")).collect();
+    assert_eq!(audit.len(), 2, "one each: {audit:?}");
+    for part in ["application_set=web", "generator=0", "request=retry", "text=first", "result=Refused"] {
+        assert!(audit[0].contains(part), "{part} in {}", audit[0]);
+    }
+    assert!(audit[1].contains("request=abort") && audit[1].contains("result=Granted"), "{}", audit[1]);
+    let told: Vec<String> = events(&world).into_iter().filter(|event| event.contains("asked for")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    let has = |begin: &str, word: &str| told.iter().any(|one| one.starts_with(begin) && one.contains(word));
+    assert!(has("Warning RetryRefused: ", "nothing has failed"), "{told:?}");
+    assert!(has("Normal AbortGranted: ", "granted"), "{told:?}");
+}
+
+#[test]
+fn who_asked_is_whoever_wrote_the_annotation() {
+    let entry = |manager: &str, name: &str| {
+        let field = format!("f:{name}");
+        json!({"manager": manager, "fieldsV1": {"f:metadata": {"f:annotations": {field: {}}}}})
+    };
+    let raw = json!({"metadata": {"managedFields": [
+        entry("argocd", "baton.dev/paused"), entry("kubectl-annotate", "baton.dev/advance"),
+    ]}});
+    assert_eq!(manager_of(&raw, Ask::Advance), Some("kubectl-annotate"));
+    assert_eq!(manager_of(&raw, Ask::Abort), None);
 }
