@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton::{ABORT, ADVANCE, PAUSED, PIN, RETRY, ROLLBACK, ROLLBACK_ALL, SKIP};
-use baton_api::phase_status::{PhaseState, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, PhaseStatus};
 use baton_api::strategy::StrategyType;
+use baton_phases::{self as phases, Ask, refusal};
 use baton_rollout::explain::{self, Standing};
 use baton_rollout::head::Head;
 use baton_rollout::pin::Fingerprint;
@@ -122,8 +123,8 @@ pub(crate) struct Skip {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A phase that waits ends its wait now; one that failed and stopped is passed over, with what failed in it left as it \
-is. Who did it, and when, is in the API's audit log and in the set's annotation. The same by hand: a new text in the annotation \
+    after_help = "A phase that waits ends its wait now, in every generator that waits; one that failed and stopped is passed over, with what \
+failed in it left as it is. That it was asked for, and what became of it, is an Event of the set and a line of the controller's log. The same by hand: a new text in the annotation \
 baton.dev/advance.
 
 Exit codes: 0 asked for; 1 usage; 3 no phase waits or has failed, or the set has no phases; 20 no such set, or the \
@@ -146,7 +147,7 @@ pub(crate) struct Advance {
 commit or template. One without a good state is left as it is and told of. The same by hand: a new text in the annotation \
 baton.dev/rollback, or baton.dev/rollback-all.
 
-Exit codes: 0 asked for; 1 usage; 3 nothing was changed yet, or the set has no phases; 20 no such set, or the \
+Exit codes: 0 asked for; 1 usage; 3 nothing was changed yet, or it was put back already, or the set has no phases; 20 no such set, or the \
 API refused or cannot be reached.
 
 Examples:
@@ -204,9 +205,8 @@ impl Abort {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
         let standing = desk.standing();
-        if matches!(standing.state.as_str(), "Complete" | "Idle" | "Aborted") && !standing.outdated {
-            return Err(desk.nothing_to("abort", &standing));
-        }
+        let over = matches!(standing.state.as_str(), "Complete" | "Idle" | "Aborted");
+        desk.grants(Ask::Abort, &standing, over)?;
         desk.annotate(ABORT, Some(&nonce())).await?;
         desk.say("abort asked for")
     }
@@ -216,9 +216,8 @@ impl Retry {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
         let standing = desk.standing();
-        if matches!(standing.state.as_str(), "Complete" | "Idle") && !standing.outdated {
-            return Err(desk.nothing_to("retry", &standing));
-        }
+        let over = matches!(standing.state.as_str(), "Complete" | "Idle");
+        desk.grants(Ask::Retry, &standing, over)?;
         desk.members(&self.applications).await?;
         let request = match self.applications.is_empty() {
             true => nonce(),
@@ -233,12 +232,7 @@ impl Advance {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
         desk.has_phases()?;
-        if !desk.phases().any(can_advance) {
-            return Err(Failure::failed(format!(
-                "nothing to advance in {0}: no phase waits, has failed or was aborted; `baton appset phases {0}` shows them",
-                self.set
-            )));
-        }
+        desk.grants(Ask::Advance, &desk.standing(), true)?;
         desk.annotate(ADVANCE, Some(&nonce())).await?;
         desk.say("advance asked for")
     }
@@ -248,6 +242,8 @@ impl Rollback {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let desk = Desk::open(&self.connection, &self.set).await?;
         desk.has_phases()?;
+        let ask = if self.all { Ask::RollbackAll } else { Ask::Rollback };
+        desk.grants(ask, &desk.standing(), true)?;
         if desk.phases().all(|phase| phase.updated == 0) {
             return Err(Failure::failed(format!(
                 "nothing to put back in {}: its phases have changed nothing yet",
@@ -314,13 +310,13 @@ pub(super) fn has_something_to_tell(set: &ApplicationSet, standing: &Standing) -
     if standing.deletes() { Ok(()) } else { rolls(set) }
 }
 
-/// Whether a phase waits for somebody to let it go on: what was put back stays so.
-fn can_advance(phase: &PhaseStatus) -> bool {
-    let back = phase.failure.as_ref().is_some_and(|failure| failure.action == "rollback");
-    match phase.state {
-        PhaseState::Waiting => true,
-        PhaseState::Failed | PhaseState::Aborted => !back,
-        _ => false,
+/// Why phases would refuse what is asked of them, where they all would.
+fn refused(ask: Ask, phases: &[GeneratorPhases]) -> Option<String> {
+    let mut all: Vec<String> =
+        phases.iter().map(|generator| refusal(ask, generator)).collect::<Option<Vec<String>>>()?;
+    match all.is_empty() {
+        true => Some("no phase has begun".to_owned()),
+        false => Some(all.swap_remove(0)),
     }
 }
 
@@ -377,6 +373,37 @@ impl Desk {
         explain::standing(&self.set, self.head.as_ref(), &BTreeMap::new())
     }
 
+    /// # Errors
+    /// It would be refused. `over` tells whether the rollout is, where the set has no phases.
+    fn grants(&self, ask: Ask, standing: &Standing, over: bool) -> Result<(), Failure> {
+        // What is to come of a change that no controller has told of is not known.
+        if standing.outdated {
+            return Ok(());
+        }
+        let verb = match ask {
+            Ask::Abort => "abort",
+            Ask::Retry => "retry",
+            Ask::Advance => "advance",
+            Ask::Rollback | Ask::RollbackAll => "put back",
+        };
+        if !has_phases(&self.set) {
+            return if over { Err(self.nothing_to(verb, standing)) } else { Ok(()) };
+        }
+        // Applications that no phase has a say in are tried again beside them.
+        let beside = ask == Ask::Retry && standing.state == "Failed";
+        let failed = phases::outlook(&self.set.status.phases);
+        if beside && !matches!(failed, phases::Outlook::Failed(_)) {
+            return Ok(());
+        }
+        match refused(ask, &self.set.status.phases) {
+            None => Ok(()),
+            Some(why) => Err(Failure::failed(format!(
+                "nothing to {verb} in {0}: {why}; `baton appset phases {0}` shows more",
+                self.name
+            ))),
+        }
+    }
+
     fn nothing_to(&self, verb: &str, standing: &Standing) -> Failure {
         let run = if standing.run > 0 { format!("run {}", standing.run) } else { "its rollout".to_owned() };
         Failure::failed(format!("nothing to {verb} in {}: {run} is {}", self.name, standing.state))
@@ -428,7 +455,7 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
-    use baton_api::phase_status::PhaseFailure;
+    use baton_api::phase_status::PhaseState;
 
     use super::*;
 
@@ -440,15 +467,17 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_remedy_says_can_be_advanced_can_be() {
-        let phase = |state: PhaseState, action: &str| {
-            let failure = PhaseFailure { action: action.to_owned(), ..PhaseFailure::default() };
-            let failure = (!action.is_empty()).then_some(failure);
-            can_advance(&PhaseStatus { state, failure, ..PhaseStatus::default() })
+    fn phases_refuse_only_where_all_do() {
+        let generator = |state: PhaseState| GeneratorPhases {
+            phases: vec![PhaseStatus { name: "dev".to_owned(), state, ..PhaseStatus::default() }],
+            ..GeneratorPhases::default()
         };
-        assert!(phase(PhaseState::Waiting, ""));
-        assert!(phase(PhaseState::Failed, "stop") && phase(PhaseState::Aborted, "abort"));
-        assert!(!phase(PhaseState::Failed, "rollback"), "it was put back, as far as it could be");
-        assert!(!phase(PhaseState::Deploying, "") && !phase(PhaseState::RolledBack, "rollback"));
+        let (waits, deploys) = (generator(PhaseState::Waiting), generator(PhaseState::Deploying));
+        assert_eq!(refused(Ask::Advance, &[deploys.clone(), waits.clone()]), None);
+        let why = refused(Ask::Advance, &[deploys, generator(PhaseState::PreHooks)]);
+        assert!(why.is_some_and(|why| why.contains("phase \"dev\" is Deploying")));
+        let why = refused(Ask::Retry, &[waits]);
+        assert!(why.is_some_and(|why| why.contains("nothing has failed")));
+        assert_eq!(refused(Ask::Abort, &[]).as_deref(), Some("no phase has begun"));
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseState};
+use baton_api::phase_status::{GeneratorPhases, PhaseApplication};
+use baton_phases as phases;
 use baton_rollout::explain::{self, Known, Outlook, Standing};
 use baton_rollout::head::Head;
 use baton_rollout::plan::rolling_steps;
@@ -37,15 +38,15 @@ impl Picture {
         Picture { standing, phases, steps }
     }
 
-    /// How it goes on. A phase that has failed waits for somebody to decide, and nobody else has anything to do.
+    /// How it goes on. It is not done before its phases are; one that has failed waits for somebody to decide, and nobody
+    /// else has anything to do.
     pub(super) fn outlook(&self) -> Outlook {
-        use PhaseState as P;
-        let is = |states: &[P]| self.phases.iter().any(|generator| states.contains(&generator.state));
-        let busy =
-            [P::PreHooks, P::Deploying, P::Checking, P::PostHooks, P::Waiting, P::RollingBack, P::Paused];
-        match self.standing.outlook() {
-            Outlook::Underway if is(&[P::Failed, P::Aborted]) && !is(&busy) => Outlook::Failed,
-            outlook => outlook,
+        match (self.standing.outlook(), phases::outlook(&self.phases)) {
+            (Outlook::Underway | Outlook::Done, phases::Outlook::Failed(_)) if !self.standing.outdated => {
+                Outlook::Failed
+            }
+            (Outlook::Done, phases::Outlook::UnderWay(_)) => Outlook::Underway,
+            (outlook, _) => outlook,
         }
     }
 
@@ -58,11 +59,98 @@ impl Picture {
         })
     }
 
-    /// The phase of an Application: its name, and how many there are before it.
+    /// The phase of an Application: its name, and how many there are before it. One whose phase has not begun is told by
+    /// what it waits for.
     pub(super) fn phase(&self, application: &str) -> Option<(usize, &str)> {
-        let phases = self.phases.iter().flat_map(|generator| generator.phases.iter().enumerate());
+        let phases = || self.phases.iter().flat_map(|generator| generator.phases.iter().enumerate());
         let holds = |names: &[PhaseApplication]| names.iter().any(|entry| entry.name == application);
-        let mut of = phases.filter(|(_, phase)| holds(&phase.applications));
-        of.next().map(|(at, phase)| (at, phase.name.as_str()))
+        let begun = phases().find(|(_, phase)| holds(&phase.applications));
+        let ahead = || {
+            let one = self.standing.applications.iter().find(|one| one.name == application)?;
+            let why = one.message.strip_prefix("PhaseGate: ").unwrap_or(&one.message);
+            let name = phases::phase_held_by(why)?;
+            phases().find(|(_, phase)| phase.name == name)
+        };
+        begun.or_else(ahead).map(|(at, phase)| (at, phase.name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::appset::screen::Screen;
+    use crate::appset::watch::frame;
+    use serde_json::{Value, json};
+
+    fn picture(rollout: &str, phases: Value, message: &str) -> Picture {
+        let set: ApplicationSet = serde_json::from_value(json!({
+            "metadata": {"name": "web"},
+            "spec": {"generators": [{"deploymentStrategy": {"type": "phaseDeployment"}}], "template": {}},
+            "status": {
+                "rollout": {"run": 1, "state": rollout},
+                "applicationStatus": [{"application": "web-a", "message": message, "status": "Waiting", "step": "1"}],
+                "phases": [phases],
+            },
+        }))
+        .expect("a set");
+        Picture::of(&set, None, &BTreeMap::new())
+    }
+
+    fn phases(states: [&str; 2], failure: Value) -> Value {
+        let open = if states[0] == "Complete" { 1 } else { 0 };
+        json!({
+            "generator": 0, "currentPhase": open, "totalPhases": 2, "state": states[open],
+            "phases": [{"name": "dev", "state": states[0]}, {"name": "prod", "state": states[1], "failure": failure}],
+        })
+    }
+
+    #[test]
+    fn a_rollout_is_done_when_its_phases_are() {
+        for busy in ["Checking", "PostHooks", "Waiting", "RollingBack"] {
+            let picture = picture("Complete", phases(["Complete", busy], Value::Null), "");
+            assert_eq!(picture.outlook(), Outlook::Underway, "{busy}");
+        }
+        let failure = json!({"message": "it broke", "action": "stop"});
+        for end in ["Failed", "Aborted", "RolledBack"] {
+            for told in ["Complete", "Progressing"] {
+                let picture = picture(told, phases(["Complete", end], failure.clone()), "");
+                assert_eq!(picture.outlook(), Outlook::Failed, "{told}, {end}");
+            }
+        }
+        let ended = json!({"generator": 0, "currentPhase": 1, "totalPhases": 1, "phases": [{"name": "dev"}]});
+        assert_eq!(picture("Complete", ended, "").outlook(), Outlook::Done);
+    }
+
+    #[test]
+    fn the_application_that_a_phase_waits_for_is_pictured_with_its_cause() {
+        let set: ApplicationSet = serde_json::from_value(json!({
+            "metadata": {"name": "web"},
+            "spec": {"generators": [{"deploymentStrategy": {"type": "phaseDeployment"}}], "template": {}},
+            "status": {
+                "rollout": {
+                    "run": 1, "state": "Progressing", "step": 1,
+                    "steps": [{"step": 1, "state": "Open", "total": 1}],
+                    "blockers": [{"reason": "PhaseGate", "object": "web-a", "message": "web-a is being updated"}],
+                },
+                "applicationStatus": [{
+                    "application": "web-a", "message": "Degraded: Deployment web has no replicas",
+                    "status": "Progressing", "step": "1",
+                }],
+                "phases": [phases(["Deploying", "Pending"], Value::Null)],
+            },
+        }))
+        .expect("a set");
+        let picture = Picture::of(&set, None, &BTreeMap::new());
+        let screen = Screen { width: Some(120), height: Some(40), colours: false, folds: true };
+        let text = frame("argocd/web", &picture, jiff::Timestamp::UNIX_EPOCH, &screen).join("\n");
+        assert!(text.contains("Degraded: Deployment web has no replicas"), "{text}");
+    }
+
+    #[test]
+    fn an_application_of_a_later_phase_is_in_that_phase() {
+        let why = "PhaseGate: its phase \"prod\" opens after phase \"dev\", which is Deploying";
+        let picture = picture("Progressing", phases(["Deploying", "Pending"], Value::Null), why);
+        assert_eq!(picture.phase("web-a"), Some((1, "prod")));
+        assert_eq!(picture.phase("web-b"), None);
     }
 }
