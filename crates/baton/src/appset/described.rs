@@ -63,17 +63,22 @@ pub(super) fn text(
 }
 
 fn strategy(set: &Value) -> String {
-    let phased = set["spec"]["generators"].as_array().into_iter().flatten();
-    let phased = phased.filter(|generator| !generator["deploymentStrategy"].is_null()).count();
-    let kind = match (text_of(set, "/spec/strategy/type").as_str(), phased) {
-        ("", 0) => "AllAtOnce".to_owned(),
-        ("", _) => "phases".to_owned(),
-        (kind, 0) => kind.to_owned(),
-        (kind, _) => format!("{kind} and phases"),
-    };
+    let kind = order(set);
     match text_of(set, "/spec/strategy/deletionOrder").as_str() {
         "" => kind,
         order => format!("{kind}, deletion {order}"),
+    }
+}
+
+/// In which order the Applications of a set change.
+pub(super) fn order(set: &Value) -> String {
+    let phased = set["spec"]["generators"].as_array().into_iter().flatten();
+    let phased = phased.filter(|generator| !generator["deploymentStrategy"].is_null()).count();
+    match (text_of(set, "/spec/strategy/type").as_str(), phased) {
+        ("" | "AllAtOnce", 0) => "AllAtOnce".to_owned(),
+        ("" | "AllAtOnce", _) => "phases".to_owned(),
+        (kind, 0) => kind.to_owned(),
+        (kind, _) => format!("{kind} and phases"),
     }
 }
 

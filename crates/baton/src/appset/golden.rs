@@ -18,7 +18,7 @@ use super::picture::Picture;
 use super::plan_view::{self, Shown};
 use super::revisions::{Revision, Told};
 use super::screen::Screen;
-use super::{described, explain, watch};
+use super::{described, explain, plan_phases, watch};
 
 /// Keeps a text under every width and with colours, whose codes are made visible.
 fn keep(name: &str, text: impl Fn(&Screen) -> String) {
@@ -496,6 +496,7 @@ fn a_watch_ends_where_a_phase_has_failed_and_nobody_goes_on() {
     let mut set = phased();
     assert_eq!(told(&set).outlook(), Outlook::Underway);
     set["status"]["phases"][0]["state"] = json!("Failed");
+    set["status"]["phases"][0]["phases"][1]["state"] = json!("Failed");
     set["status"]["phases"][0]["phases"][1]["failure"] =
         json!({"reason": "HookFailed", "message": "hook approve failed"});
     let picture = told(&set);
@@ -559,7 +560,7 @@ fn a_plan_with_phases() {
         let proposal = Proposal { set: &set, before, targets: &targets, labels: &labels, kinds: &kinds };
         (preview::preview(&proposal), set)
     };
-    let (phases, before) = previews(json!({"clusters": {}, "deploymentStrategy": strategy}), None);
+    let (phases, before) = previews(json!({"clusters": {}, "deploymentStrategy": strategy.clone()}), None);
     let wanted = names.map(|name| (name, "", Change::Assumed));
     let plan = planned(&json!({"type": "AllAtOnce"}), &wanted, None);
     keep("plan-phases", |screen| plan_view::text(&Shown { phases: &phases, ..shown(&plan) }, screen));
@@ -567,4 +568,13 @@ fn a_plan_with_phases() {
     keep("plan-phases-removed", |screen| {
         plan_view::text(&Shown { phases: &removed, ..shown(&plan) }, screen)
     });
+    let mut wrong = strategy.clone();
+    wrong["phases"][1]["maxUpdate"] = json!(1);
+    let (held, _) = previews(json!({"clusters": {}, "deploymentStrategy": wrong}), None);
+    keep("plan-phases-held", |screen| plan_view::text(&Shown { phases: &held, ..shown(&plan) }, screen));
+    let mut nobody = strategy.clone();
+    nobody["phases"] = json!([{"name": "lab", "targets": [{"values": {"env": "lab"}}]}]);
+    let (idle, _) = previews(json!({"clusters": {}, "deploymentStrategy": nobody}), None);
+    assert_eq!((plan_phases::held(&held), plan_phases::held(&idle)), (5, 5));
+    assert_eq!(plan_phases::held(&phases) + plan_phases::held(&removed), 0);
 }

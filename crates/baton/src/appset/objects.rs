@@ -279,14 +279,13 @@ fn table(sets: &[Value], wide: bool) -> String {
     let rows: Vec<Vec<String>> = sets
         .iter()
         .map(|set| {
-            let strategy = text(set, "/spec/strategy/type");
             let (condition, message) = standing(set);
             let mut row = vec![
                 text(set, "/metadata/namespace"),
                 text(set, "/metadata/name"),
                 or(text(set, "/status/health/status"), "-"),
                 set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default().to_string(),
-                or(strategy, "AllAtOnce"),
+                described::order(set),
                 condition,
             ];
             if wide {

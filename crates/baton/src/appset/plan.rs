@@ -24,7 +24,7 @@ use super::owned::{self, labels, name_of};
 use super::plan_view::{self, Shown};
 use super::revisions::{self, Revision};
 use super::screen::Screen;
-use super::{changes, head, manifests};
+use super::{changes, head, manifests, plan_phases};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::objects::text;
@@ -43,7 +43,7 @@ kind have a row; --all shows every one. The phases of a generator are told with 
 deploymentStrategy is taken away how many Applications go at once.
 
 Exit codes: 0 planned; 1 usage, or a file that cannot be read; 3 it cannot be generated; 4 with --against or --live, there is \
-a difference; 20 no such set, or the API refused or cannot be reached.
+a difference, or phases that cannot be followed hold Applications; 20 no such set, or the API refused or cannot be reached.
 
 Examples:
   baton appset plan -f web.yaml --clusters clusters.yaml
@@ -123,6 +123,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             }
         }
     })?;
+    let held: usize = documents.iter().map(|one| plan_phases::held(&one.phases)).sum();
+    if held > 0 {
+        return Err(Failure::finding(format!(
+            "phases that cannot be followed hold {held} Applications: nothing of them would be deployed"
+        )));
+    }
     let asked = arguments.live || !arguments.against.is_empty();
     let differing = documents.iter().filter(|one| one.differs()).count() + gone;
     match (asked, differing) {

@@ -25,6 +25,8 @@ pub(super) enum Place<'a> {
     Phase(usize, usize, &'a str),
     /// In no phase, though its generator has some.
     Aside,
+    /// Its generator's phases cannot be followed.
+    Held,
 }
 
 /// The phases of every generator that has, or had, some.
@@ -33,10 +35,16 @@ pub(super) fn text(phases: &[Preview], screen: &Screen) -> Option<String> {
     Some(parts.join("\n")).filter(|text| !text.is_empty())
 }
 
+/// How many Applications would be neither created nor changed, since their phases cannot be followed.
+pub(super) fn held(phases: &[Preview]) -> usize {
+    phases.iter().map(|preview| preview.held.len()).sum()
+}
+
 /// How a set is deployed, where phases have a say in it.
 pub(super) fn title(phases: &[Preview]) -> Option<String> {
     let count = |preview: &Preview| preview.forecast.as_ref().map(|forecast| forecast.phases.len());
-    match phases.iter().filter_map(count).collect::<Vec<_>>().as_slice() {
+    let sound = phases.iter().filter(|preview| preview.held.is_empty());
+    match sound.filter_map(count).collect::<Vec<_>>().as_slice() {
         [] => None,
         [1] => Some("1 phase".to_owned()),
         [count] => Some(format!("{count} phases")),
@@ -145,6 +153,10 @@ impl<'a> Places<'a> {
     pub(super) fn of(phases: &'a [Preview]) -> Places<'a> {
         let mut places = BTreeMap::new();
         for preview in phases {
+            if !preview.held.is_empty() {
+                places.extend(preview.held.iter().map(|name| (name.as_str(), Place::Held)));
+                continue;
+            }
             let Some(forecast) = &preview.forecast else { continue };
             for (at, phase) in forecast.phases.iter().enumerate() {
                 let place = Place::Phase(preview.generator, at, &phase.name);
@@ -173,6 +185,7 @@ impl Place<'_> {
             Place::Free => "-".to_owned(),
             Place::Phase(_, _, name) => name.to_owned(),
             Place::Aside => "none".to_owned(),
+            Place::Held => "held".to_owned(),
         }
     }
 
@@ -182,6 +195,7 @@ impl Place<'_> {
             Place::Free => "All at once".to_owned(),
             Place::Phase(_, _, name) => format!("Phase {name}"),
             Place::Aside => "In no phase".to_owned(),
+            Place::Held => "Held: the phases cannot be followed".to_owned(),
         }
     }
 }

@@ -52,8 +52,13 @@ pub(super) fn text(shown: &Shown<'_>, screen: &Screen) -> String {
 fn title(shown: &Shown<'_>, screen: &Screen) -> String {
     let plan = shown.plan;
     let phases = plan_phases::title(shown.phases);
+    let (held, total) = (plan_phases::held(shown.phases), plan.applications.len());
     let how = match (plan.steps.len(), &phases) {
         (_, Some(phases)) if plan.strategy != "RollingSync" => format!("in {phases}"),
+        (_, None) if plan.strategy != "RollingSync" && held > 0 && held < total => {
+            format!("{held} held, the others all at once")
+        }
+        (_, None) if plan.strategy != "RollingSync" && held > 0 => "nothing would be deployed".to_owned(),
         (_, None) if plan.strategy != "RollingSync" => "all at once".to_owned(),
         (1, _) => "RollingSync in 1 step".to_owned(),
         (count, _) => format!("RollingSync in {count} steps"),
@@ -62,7 +67,6 @@ fn title(shown: &Shown<'_>, screen: &Screen) -> String {
         Some(phases) => format!("{how} and {phases}"),
         None => how,
     };
-    let total = plan.applications.len();
     let assumed = plan.applications.iter().all(|one| one.change == Change::Assumed);
     let new = plan.applications.iter().filter(|one| one.change == Change::New).count();
     let counts = match (total, assumed) {
@@ -247,6 +251,7 @@ fn when(one: &ApplicationPlan, placed: &Placed<'_>) -> String {
     match placed.places.place(one) {
         _ if matches!(one.change, Change::Unchanged | Change::Drift) => return "·".to_owned(),
         Phase::Aside => return "stays".to_owned(),
+        Phase::Held => return "held".to_owned(),
         Phase::Phase(_, _, phase) if plan.steps.is_empty() => return format!("phase {phase}"),
         Phase::Phase(..) | Phase::Free => {}
     }
