@@ -129,7 +129,7 @@ async fn whoever_is_held_is_not_created() {
     let blocker = named(&scene).expect("what is waited for is named");
     assert_eq!(text(&blocker, "/object"), "after-dev");
     assert_eq!(text(&blocker, "/message"), "hook \"after-dev\" is running");
-    assert_eq!(text(&blocker, "/remedy"), "the phase to open");
+    assert_eq!(text(&blocker, "/remedy"), "what its phase waits for: `baton appset phases` tells");
     let time = |text: String| text.parse::<Timestamp>().expect("a time");
     let waited = time(scene.now()).duration_since(time(text(&blocker, "/since")));
     assert!(waited.as_secs() >= 120, "it has waited all the time: {blocker:#}");
