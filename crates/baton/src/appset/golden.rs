@@ -536,7 +536,7 @@ fn a_plan_with_phases() {
                 "retry": {"interval": "1m", "deadline": "24h"},
             }],
             "checks": [{
-                "name": "error-rate", "type": "http", "http": {"url": "https://metrics.example.com/{{name}}"},
+                "name": "error-rate", "type": "http", "http": {"url": "https://metrics.example.com/{{env}}"},
             }],
         },
         {

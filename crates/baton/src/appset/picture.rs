@@ -41,10 +41,11 @@ impl Picture {
     /// How it goes on. It is not done before its phases are; one that has failed waits for somebody to decide, and nobody
     /// else has anything to do.
     pub(super) fn outlook(&self) -> Outlook {
-        match (self.standing.outlook(), phases::outlook(&self.phases)) {
-            (Outlook::Underway | Outlook::Done, phases::Outlook::Failed(_)) if !self.standing.outdated => {
-                Outlook::Failed
-            }
+        let standing = &self.standing;
+        // Whoever goes, or is paused, is no longer about what has failed.
+        let goes_on = !standing.outdated && standing.deletion.is_none() && standing.state != "Paused";
+        match (standing.outlook(), phases::outlook(&self.phases)) {
+            (_, phases::Outlook::Failed(_)) if goes_on => Outlook::Failed,
             (Outlook::Done, phases::Outlook::UnderWay(_)) => Outlook::Underway,
             (outlook, _) => outlook,
         }
