@@ -171,7 +171,7 @@ fn row_18_a_call_that_names_its_target_runs_for_each_unless_it_says_otherwise() 
         ("https://{{name}}.example.com", "", true),
         ("https://example.com/{{appset.name}}/{{phase.name}}", "", false),
         ("https://example.com", ", scope: target", true),
-        ("https://{{name}}.example.com", ", scope: phase", false),
+        ("https://example.com/{{phase.name}}", ", scope: phase", false),
     ] {
         let call = format!("{{name: h, type: http, http: {{url: \"{url}\"}}{scope}}}");
         let found = compiled(&format!("- {{name: p, {TARGETS}, preHooks: [{call}], checks: [{call}]}}"));
@@ -182,6 +182,11 @@ fn row_18_a_call_that_names_its_target_runs_for_each_unless_it_says_otherwise() 
             "{url}{scope}"
         );
     }
+    // Once for the phase there is no target whose name could be filled in.
+    let call = "{name: h, type: http, scope: phase, http: {url: \"https://{{name}}.example.com\"}}";
+    let found = compiled(&format!("- {{name: p, {TARGETS}, checks: [{call}]}}"));
+    let message = found.errors().map(ToString::to_string).collect::<String>();
+    assert!(message.contains(".checks[0].http.url: names \"name\" of a target"), "{message}");
 }
 
 #[test]
