@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_api::phase_status::{HookState, PhaseState};
 use baton_hooks::{AllowList, Language, Namespace, Policy, Role, SetName, Verdict};
-use baton_phases::{Ask, CallKey, Notice};
+use baton_phases::{Ask, CallKey};
 use baton_template::{Map, Value as Param};
 use kube::Client;
 use parking_lot::Mutex;
@@ -208,15 +208,24 @@ async fn a_secret_that_is_not_there_and_a_key_that_may_not_be_used_are_told() {
     assert!(message.contains("there is no Secret \"pager\""), "{message}");
     let mut other = hook(receiver.port, "services");
     other["http"]["headers"] = json!({"X-Token": "{{.secrets.pager.other}}"});
-    let world = world(other).await;
+    let refused = world(other).await;
+    let ruling = refused.round().await.expect("a round");
+    let notice = ruling.notices.first().expect("a notice");
+    assert_eq!(notice.reason, "InvalidPhaseConfig");
+    assert!(notice.message.contains("which its keys do not list"), "{}", notice.message);
+    // Where it does not show beforehand, the key is not there when it is asked for.
+    let mut hidden = hook(receiver.port, "services");
+    hidden["http"]["url"] = format!("http://127.0.0.1:{}/", receiver.port).into();
+    hidden["http"]["headers"] = json!({"X-Note": "{{ if true }}{{ .secrets.pager.other }}{{ end }}"});
+    let world = world(hidden).await;
+    world.edit(json!({"spec": {"goTemplate": true}})).await;
     secret(&world, json!({"baton.dev/hooks": "true"})).await;
-    let ruling = world.round().await.expect("a round");
-    // Which keys may be used is known beforehand, so nothing is begun.
-    let told = |notice: &Notice| {
-        notice.reason == "InvalidPhaseConfig" && notice.message.contains("secrets.pager.other")
-    };
-    assert!(ruling.notices.iter().any(told), "{:?}", ruling.notices);
-    assert!(world.set().status.phases.is_empty() && receiver.requests.lock().is_empty());
+    until(&world, |world| !world.set().status.phases.is_empty() && world.state(0) == PhaseState::Failed)
+        .await;
+    let message = world.status().phases[0].failure.clone().expect("a failure").message;
+    assert!(message.contains("http.headers[X-Note] cannot be filled in at line 1, column "), "{message}");
+    assert!(!told(&world).contains("not-to-be-used-here"));
+    assert!(receiver.requests.lock().is_empty());
 }
 
 #[tokio::test]
