@@ -232,7 +232,7 @@ impl Machine {
                 firm += added * usize::from(*hold != Hold::Firm) * (1 - own);
             }
         }
-        self.intend_heals(wanted, open, change, &mut left, now);
+        self.intend_heals((wanted, open), &mut room, change, &mut left, now);
     }
 
     /// How many slots of a step the change gives back, of those held by such.
@@ -265,8 +265,8 @@ impl Machine {
 
     pub(super) fn intend_heals(
         &self,
-        wanted: &Wanted,
-        open: usize,
+        (wanted, open): (&Wanted, usize),
+        room: &mut BTreeMap<PhaseKey, usize>,
         change: &mut Change,
         left: &mut usize,
         now: Timestamp,
@@ -289,15 +289,19 @@ impl Machine {
                 changed.slot && self.head.row(changed.id).is_some_and(|before| !before.slot)
             });
             let used = count.used + taken.count();
+            let mut nothing = usize::MAX;
+            let more = self.phase_of(name).and_then(|phase| room.get_mut(&phase)).unwrap_or(&mut nothing);
+            let full = used >= plan.limit(count.total) || *more == 0;
             if turn
                 || touched
                 || plan.is_held()
                 || *left == 0
-                || (!row.slot && used >= plan.limit(count.total) && holds(Rule::HealsTakeSlots))
+                || (!row.slot && full && holds(Rule::HealsTakeSlots))
             {
                 continue;
             }
             *left -= 1;
+            *more = more.saturating_sub(usize::from(!row.slot));
             let since = now.as_second();
             change.rows.push(Row {
                 intent: Some(ready.intent),
