@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_whatever_happens_is_told() {
-        let printed = |text: &str| Template::parse("t", text).expect("a template").printed_fields();
+        let printed = |text: &str| Template::parse("whole", text).expect("a template").printed_fields();
         assert_eq!(
             printed("{{.a.b}} {{ .c | trunc 5 | quote }}{{.a.b}}{{ $.d }}"),
             [vec!["a", "b"], vec!["c"]]
