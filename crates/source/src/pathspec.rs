@@ -29,6 +29,8 @@ struct Magic {
     fold_case: bool,
     literal: bool,
     glob: bool,
+    /// Counted from the top of the repository: git takes such a path as it is written, `.` and doubled slashes too.
+    top: bool,
 }
 
 impl Pathspec {
@@ -45,7 +47,8 @@ impl Pathspec {
             return Err(refuse("it holds a NUL"));
         }
         let (magic, rest) = magic(pattern).map_err(|why| refuse(&why))?;
-        let literal = normalised(rest).ok_or_else(|| refuse("it leads out of the repository"))?;
+        let literal = if magic.top { Some(rest.to_owned()) } else { normalised(rest) };
+        let literal = literal.ok_or_else(|| refuse("it leads out of the repository"))?;
         let is_wild = !magic.literal && literal.contains(['*', '?', '[', '\\']);
         let folded = if magic.fold_case { literal.to_ascii_lowercase() } else { literal };
         let wildcard = is_wild.then(|| Wildcard::new(folded.as_bytes(), magic.glob));
@@ -89,7 +92,8 @@ fn magic(pattern: &str) -> Result<(Magic, &str), String> {
         let (words, rest) = long.split_once(')').ok_or("its magic has no end")?;
         for word in words.split(',') {
             match word.trim() {
-                "" | "top" => {}
+                "" => {}
+                "top" => magic.top = true,
                 "exclude" => magic.exclude = true,
                 "icase" => magic.fold_case = true,
                 "literal" => magic.literal = true,
@@ -105,7 +109,7 @@ fn magic(pattern: &str) -> Result<(Magic, &str), String> {
     let mut rest = marked;
     while let Some(sign) = rest.chars().next() {
         match sign {
-            '/' => {}
+            '/' => magic.top = true,
             '!' | '^' => magic.exclude = true,
             ':' => return Ok((magic, &rest[1..])),
             _ if sign.is_ascii_punctuation() && "\"#%&',-;<=>@_`~".contains(sign) => {

@@ -65,7 +65,7 @@ const FILES: [&str; 22] = [
     "z]/b",
 ];
 
-const PATTERNS: [&str; 76] = [
+const PATTERNS: [&str; 87] = [
     "*",
     "**",
     ".",
@@ -140,6 +140,17 @@ const PATTERNS: [&str; 76] = [
     ":apps",
     "::apps",
     ":(glob,icase)**/UPPER.yaml",
+    ":/.",
+    ":!/.",
+    ":/!apps/",
+    ":/./apps",
+    ":!.",
+    ":(top)",
+    ":(top)apps//a",
+    ":(top)../x",
+    ":(top)/apps",
+    ":(top,glob)apps/*/config.json",
+    ":(top,exclude)apps/..",
     ":(nonsense)x",
     ":(glob,literal)x",
 ];
@@ -173,9 +184,9 @@ fn a_pattern_of_many_stars_takes_no_longer_than_its_name() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
     #[test]
-    fn any_pattern_names_the_files_git_lists(pattern in "(:\\(glob\\)|:\\(icase\\)|:!)?[a-c*?\\[\\]/.!^\\\\-]{1,8}") {
+    fn any_pattern_names_the_files_git_lists(pattern in "(:\\(glob\\)|:\\(icase\\)|:\\(top\\)|:!|:/)?[a-c*?\\[\\]/.!^\\\\-]{1,8}") {
         let files = ["a", "a.b", "b/a", "b/b", "b/c/a", "c/a", "c/b/b/a", "c-", "a]", "c/[/b", "b/!a", "b/^"];
         thread_local!(static ORACLE: std::cell::OnceCell<Oracle> = const { std::cell::OnceCell::new() });
         let expected = ORACLE.with(|cell| cell.get_or_init(|| Oracle::new(&files)).list(&pattern));
