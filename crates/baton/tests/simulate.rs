@@ -5,7 +5,7 @@ mod process;
 use std::fs;
 use std::path::Path;
 
-use process::{Outcome, run};
+use process::{Outcome, Running, baton, run};
 use serde_json::Value;
 
 fn example(name: &str) -> String {
@@ -190,4 +190,26 @@ fn what_cannot_be_simulated_is_refused_with_a_word() {
         assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{arguments:?}: {}", told.stderr);
         assert!(told.stderr.contains(words), "{arguments:?}: {}", told.stderr);
     }
+}
+
+#[test]
+fn whoever_ends_it_finds_nothing_left_behind() {
+    let temporary = tempfile::tempdir().expect("a directory");
+    let entries = || fs::read_dir(temporary.path()).expect("a directory").count();
+    let mut command = baton();
+    command.env("TMPDIR", temporary.path());
+    command.args(["simulate", "-f", &example("rolling-sync.yaml"), "--seeds", "10000"]);
+    let mut running = Running::of(command);
+    let is_under_way = || {
+        let inside = fs::read_dir(temporary.path()).expect("a directory").flatten();
+        inside.map(|entry| fs::read_dir(entry.path()).map_or(0, Iterator::count)).sum::<usize>() > 0
+    };
+    while !is_under_way() {
+        assert!(running.runs(), "it has ended by itself");
+        std::thread::sleep(process::LOOK_EVERY);
+    }
+    let told = running.interrupt();
+    assert_eq!(told.code, Some(130), "{told:?}");
+    assert!(told.stderr.contains("ended before all of it was seen"), "{told:?}");
+    assert_eq!(entries(), 0);
 }

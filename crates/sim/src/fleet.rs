@@ -19,7 +19,7 @@ pub(crate) const VARIANTS: [&str; 2] = ["blue", "green"];
 pub(crate) const EXTRA: &str = "extra";
 
 /// The set as people want it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fleet {
     pub(crate) elements: BTreeMap<String, Element>,
     pub(crate) variant: usize,
@@ -87,8 +87,9 @@ pub(crate) struct Step {
 }
 
 /// The order of deletion.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Deletion {
+    #[default]
     AllAtOnce,
     Reverse,
     /// Tiers in the order they go.

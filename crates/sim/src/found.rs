@@ -22,25 +22,12 @@ fn fleet(tiers: &[usize]) -> Fleet {
     let last = tiers.iter().copied().max().unwrap_or_default();
     Fleet {
         elements: tiers.iter().enumerate().map(element).collect(),
-        variant: 0,
-        option: false,
         finalizer: true,
         automated: true,
-        paused: false,
-        broken: None,
-        abort: None,
-        retry: None,
-        advance: None,
-        rollback: None,
-        rollback_all: None,
-        skips: BTreeMap::new(),
-        spread: false,
         steps: (0..=last)
             .map(|tier| Step { tier, max_update: Some(json!(1)), wait: None, failures: None })
             .collect(),
-        phased: None,
-        deletion: Deletion::AllAtOnce,
-        given: None,
+        ..Fleet::default()
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use self::phases::Phased;
 use crate::action::{Action, Edit};
 use crate::dice::Dice;
-use crate::fleet::{Content, Deletion, EXTRA, Element, Fleet, Home, Mood, NAMESPACE, SET, TARGET_NAMESPACE};
+use crate::fleet::{Content, EXTRA, Element, Fleet, Home, Mood, NAMESPACE, SET, TARGET_NAMESPACE};
 use crate::fleet::{VARIANTS, server};
 use crate::receiver::Manner;
 use crate::repository::Branch;
@@ -299,23 +299,9 @@ impl Given {
         }
         Fleet {
             elements: self.elements.clone(),
-            variant: 0,
-            option: false,
-            finalizer: false,
             automated: self.automated,
-            paused: false,
-            broken: None,
-            abort: None,
-            retry: None,
-            advance: None,
-            rollback: None,
-            rollback_all: None,
-            skips: BTreeMap::new(),
-            spread: false,
-            steps: Vec::new(),
-            phased: None,
-            deletion: Deletion::AllAtOnce,
             given: Some(object),
+            ..Fleet::default()
         }
     }
 

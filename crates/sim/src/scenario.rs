@@ -346,23 +346,12 @@ fn first_fleet(dice: &mut Dice, members: &[&str], tiers: usize, action: &str) ->
     }
     Fleet {
         elements,
-        variant: 0,
-        option: false,
         finalizer: dice.chance(60),
         automated: dice.chance(60),
-        paused: false,
-        broken: None,
-        abort: None,
-        retry: None,
-        advance: None,
-        rollback: None,
-        rollback_all: None,
-        skips: BTreeMap::new(),
         spread,
         steps: steps(dice, tiers),
-        phased: None,
         deletion: deletion(dice, tiers),
-        given: None,
+        ..Fleet::default()
     }
 }
 

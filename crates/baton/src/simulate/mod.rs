@@ -1,5 +1,6 @@
 //! `baton simulate`: an ApplicationSet rolled out in a made-up world.
 
+mod ground;
 mod tell;
 
 use std::collections::BTreeSet;
@@ -86,13 +87,14 @@ Examples:
   baton simulate -f web.yaml --delete --faults crash
   baton simulate --world 42
 
-Exit codes: 0 every invariant was kept, 1 usage, 3 one was broken",
+Exit codes: 0 every invariant was kept, 1 usage, 3 one was broken, 130 ended by Ctrl-C",
         faults.join("\n")
     )
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     crate::crypto::install();
+    let _ground = ground::prepare()?;
     if let Some(seed) = arguments.world {
         let report = run::seed(seed, true);
         let about = tell::About { title: format!("world {seed} of the soak"), notes: Vec::new() };

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::action::Action;
 use crate::dice::Dice;
-use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood};
+use crate::fleet::{Content, Element, Fleet, Home, Mood};
 use crate::foreign::Temper;
 use crate::receiver::Manner;
 use crate::repository::BRANCHES;
@@ -144,23 +144,10 @@ fn fleet(dice: &mut Dice, members: &[&str], tiers: usize, failure: &str) -> Flee
     let elements = (0..apps).map(|number| (name(number), element(dice))).collect();
     Fleet {
         elements,
-        variant: 0,
-        option: false,
         finalizer: dice.chance(50),
         automated: dice.chance(60),
-        paused: false,
-        broken: None,
-        abort: None,
-        retry: None,
-        advance: None,
-        rollback: None,
-        rollback_all: None,
-        skips: BTreeMap::new(),
-        spread: false,
-        steps: Vec::new(),
         phased: Some(strategy::draw(dice, tiers, Some(failure))),
-        deletion: Deletion::AllAtOnce,
-        given: None,
+        ..Fleet::default()
     }
 }
 
