@@ -178,6 +178,8 @@ pub mod baton {
     pub const APPLICATION_LABEL: &str = "baton.dev/application";
     /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.
     pub const APPROVAL: &str = "baton.dev/approval";
+    /// On an AppProject: `true` lets tokens of programs approve deletions in it, where a policy allows it.
+    pub const TOKENS_APPROVE: &str = "baton.dev/tokens-approve";
     /// On a hook: the operation that created it.
     pub const OPERATION: &str = "baton.dev/operation";
     /// Prefix of every name above.

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// What identifies an object among all of a cluster, whichever version it is written in.
@@ -26,6 +27,14 @@ pub struct KindInfo {
     pub plural: String,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
+}
+
+/// Reads an object as a type.
+///
+/// # Errors
+/// Where it is not of that type: the field, and what is wrong with it.
+pub fn read<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(object).map_err(|error| error.to_string())
 }
 
 /// Reads what is common to all objects.
@@ -174,6 +183,16 @@ impl fmt::Display for ResourceKey {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_is_not_of_its_type_is_named_by_its_field() {
+        let phase = json!({"name": "dev", "targets": [], "maxUpdate": 99_999_999_999_i64});
+        let set = json!({"metadata": {"name": "web"}, "spec": {"template": {}, "generators": [
+            {"list": {}, "deploymentStrategy": {"type": "phaseDeployment", "phases": [phase]}}]}});
+        let error = read::<crate::ApplicationSet>(&set).expect_err("it is out of range");
+        let field = "spec.generators[0].deploymentStrategy.phases[0].maxUpdate: ";
+        assert!(error.starts_with(field) && error.contains("99999999999"), "{error}");
+    }
 
     #[test]
     fn an_object_says_what_it_is() {

@@ -23,9 +23,9 @@ impl<T: DeserializeOwned> Guarded<T> {
     /// # Errors
     /// If not even its metadata can be read.
     pub(crate) fn of(object: &Value) -> Result<Guarded<T>, serde_json::Error> {
-        T::deserialize(object).map(|object| Guarded(Ok(object))).or_else(|error| {
+        baton_api::object::read(object).map(|object| Guarded(Ok(object))).or_else(|error| {
             let metadata = ObjectMeta::deserialize(&object["metadata"])?;
-            Ok(Guarded(Err(InvalidObject { error: error.to_string(), metadata })))
+            Ok(Guarded(Err(InvalidObject { error, metadata })))
         })
     }
 }

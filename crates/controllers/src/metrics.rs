@@ -19,6 +19,7 @@ use crate::application::ApplicationController;
 use crate::cache::{Held, Known, ObjectKey, Synced};
 use crate::controller::Controller;
 use crate::namespaces::AllowedNamespaces;
+use crate::notifications::NotificationController;
 
 /// Prometheus' default buckets, which Argo CD uses.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -83,7 +84,11 @@ pub(crate) fn register_sets(
 }
 
 /// `/metrics`, `/healthz` and `/readyz` of the controllers that run in one process.
-pub fn observability(sets: Option<&Controller>, applications: Option<&ApplicationController>) -> Router {
+pub fn observability(
+    sets: Option<&Controller>,
+    applications: Option<&ApplicationController>,
+    notifications: Option<&NotificationController>,
+) -> Router {
     let mut registries = Vec::new();
     let mut synced = Vec::new();
     if let Some(sets) = sets {
@@ -93,6 +98,10 @@ pub fn observability(sets: Option<&Controller>, applications: Option<&Applicatio
     if let Some(applications) = applications {
         registries.push(applications.registry());
         synced.extend(applications.caches());
+    }
+    if let Some(notifications) = notifications {
+        registries.push(notifications.registry());
+        synced.extend(notifications.caches());
     }
     router(registries, synced)
 }

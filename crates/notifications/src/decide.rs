@@ -38,7 +38,7 @@ pub struct Decision {
     pub complaints: Vec<String>,
     /// The triggers that were evaluated, and whether they were met.
     pub evaluated: Vec<(String, bool)>,
-    /// When to look again without an event.
+    /// When to look again without an event, beside what the outbox says.
     pub wake: Option<Timestamp>,
 }
 
@@ -57,7 +57,6 @@ pub fn decide(subject: Option<&Subject<'_>>, config: &Config, state: &State, now
     let live = std::mem::take(&mut looking.live);
     let mut decision = looking.decision;
     decision.state.notified.forget_oldest(&live);
-    decision.wake = [decision.wake, decision.state.outbox.next_at()].into_iter().flatten().min();
     decision
 }
 

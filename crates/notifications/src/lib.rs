@@ -40,6 +40,7 @@
 //! - A delivery that failed is tried again, also with `oncePer`.
 //! - Recipients may hold colons. Keys of conditions that hold are kept beyond a hundred.
 //! - `appset`, conditions about ApplicationSets, and `untilDelivered`.
+//! - `allowedRecipients` of a service: globs of whom annotations of Applications and ApplicationSets may name.
 //! - Not there: services other than webhook, Slack, e-mail and Teams; threads in Slack; `slackUserByEmail` and its
 //!   like; `repo.GetCommitMetadata` and `repo.GetAppDetails`, which read repositories; configurations in the namespaces
 //!   of Applications (self-service).
@@ -60,9 +61,9 @@ mod subscription;
 mod variables;
 
 pub use config::{
-    CONFIG_MAP, Card, Condition, Config, DefaultSubscription, EmailConfig, Finding, MessageTemplate,
-    Patience, SECRET, Security, ServiceConfig, ServiceKind, Severity, SlackConfig, TeamsConfig,
-    WebhookConfig,
+    AllowedRecipients, CONFIG_MAP, Card, Condition, Config, DefaultSubscription, EmailConfig, Finding,
+    MessageTemplate, Patience, SECRET, Security, ServiceConfig, ServiceKind, Severity, SlackConfig,
+    TeamsConfig, WebhookConfig,
 };
 pub use decide::{Decision, State, decide, settle};
 pub use message::{Message, Part};

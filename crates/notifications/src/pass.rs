@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use futures::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
 use crate::config::Config;
@@ -24,6 +24,9 @@ use crate::subject::Subject;
 
 /// Most deliveries of one pass: an object with many recipients is not to keep others waiting.
 const MOST_DELIVERIES: usize = 16;
+
+/// When to look again at what the post had no room for.
+const CROWDED: SignedDuration = SignedDuration::from_secs(5);
 
 /// Stores what is known about an object.
 pub trait Keeper: Send + Sync {
@@ -108,9 +111,13 @@ pub async fn pass(
     }
     state = next;
 
-    let mut attempts = Vec::new();
+    let (mut attempts, mut crowded) = (Vec::new(), None);
     let due: Vec<Entry> = state.outbox.due(now).into_iter().take(MOST_DELIVERIES).cloned().collect();
     for entry in due {
+        if !post.has_room(&entry.service) {
+            crowded = now.checked_add(CROWDED).ok();
+            continue;
+        }
         let result = deliver(&entry, config, post, ledger).await;
         match &result {
             Ok(()) => state.outbox.mark_sent(&entry.id),
@@ -128,7 +135,9 @@ pub async fn pass(
     }
     settle_in(&mut state, keeper, ledger, now).await?;
 
-    let wake = [decision.wake, state.outbox.next_at()].into_iter().flatten().min();
+    // What is due and had no room is not due at once.
+    let next = state.outbox.next_at().map(|at| crowded.map_or(at, |later| at.max(later)));
+    let wake = [decision.wake, next].into_iter().flatten().min();
     Ok(Passed { state, attempts, complaints: decision.complaints, evaluated: decision.evaluated, wake })
 }
 

@@ -61,8 +61,9 @@ impl Destination {
 
 /// Who is told of what about an object: by its own annotations, by its project's, and by the configuration.
 pub fn subscribed(subject: &Subject<'_>, config: &Config) -> Subscribed {
-    let mut all = Collecting { config, subscribed: Subscribed::default() };
+    let mut all = Collecting { config, author: Author::Owner, subscribed: Subscribed::default() };
     all.annotated(subject.object, "");
+    all.author = Author::Operator;
     if let Some(project) = subject.project {
         all.annotated(project, "its project's ");
     }
@@ -82,7 +83,17 @@ pub fn subscribed(subject: &Subject<'_>, config: &Config) -> Subscribed {
 
 struct Collecting<'c> {
     config: &'c Config,
+    author: Author,
     subscribed: Subscribed,
+}
+
+/// Who wrote a subscription.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Author {
+    /// Whoever may change the object: held to what the services allow.
+    Owner,
+    /// Whoever may change projects and the configuration.
+    Operator,
 }
 
 // === impl Collecting ===
@@ -163,6 +174,15 @@ impl Collecting<'_> {
         let names = [trigger, &destination.service, &destination.recipient];
         if names.iter().any(|name| name.len() > LONGEST) {
             return self.complain(format!("a name in a subscription is longer than {LONGEST} bytes"));
+        }
+        let service = self.config.services.get(&destination.service);
+        if self.author == Author::Owner
+            && service.is_some_and(|service| !service.allowed.contains(&destination.recipient))
+        {
+            return self.complain(format!(
+                "{:?} is not among the allowedRecipients of {}, so it is not told",
+                destination.recipient, destination.service
+            ));
         }
         let pairs: usize = self.subscribed.destinations.values().map(BTreeSet::len).sum();
         let known = self.subscribed.destinations.entry(trigger.to_owned()).or_default();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_api::names::application::NOTIFIED;
 use baton_api::names::application_set::REFRESH;
 use baton_api::names::baton::ROLLOUT;
 
@@ -21,10 +22,10 @@ pub(crate) fn set_changed(change: &SetChange) -> bool {
     let (none, also_none) = (Default::default(), Default::default());
     let old = old.annotations.as_ref().unwrap_or(&none);
     let new = new.annotations.as_ref().unwrap_or(&also_none);
-    // The removal of the request is this controller's own, and so is the head of a rollout; other changes beside them
-    // still count.
+    // The removal of the request is this controller's own, and so is the head of a rollout; what people were told decides
+    // nothing. Other changes beside them still count.
     let refreshed = old.contains_key(REFRESH) && !new.contains_key(REFRESH);
-    let counts = |key: &str| key != ROLLOUT && !(refreshed && key == REFRESH);
+    let counts = |key: &str| key != ROLLOUT && key != NOTIFIED && !(refreshed && key == REFRESH);
     let told = |all: &BTreeMap<String, String>| -> Vec<(String, String)> {
         let told = all.iter().filter(|(key, _)| counts(key));
         told.map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -189,5 +190,17 @@ mod tests {
         assert!(set_wakes(asked(), set(json!({"a": "2"}), "2")));
         assert!(set_wakes(asked(), set(json!({"a": "1", "b": "1"}), "2")));
         assert!(set_wakes(asked(), set(json!({}), "2")));
+    }
+
+    #[test]
+    fn what_people_were_told_of_a_set_wakes_nobody() {
+        let set = |annotations: Value, version: &str| {
+            Some(json!({
+                "metadata": {"name": "s", "namespace": "n", "uid": "u", "resourceVersion": version, "annotations": annotations},
+                "spec": {},
+            }))
+        };
+        assert!(!set_wakes(set(json!({}), "1"), set(json!({(NOTIFIED): "{}"}), "2")));
+        assert!(set_wakes(set(json!({}), "1"), set(json!({(NOTIFIED): "{}", "a": "1"}), "2")));
     }
 }

@@ -49,6 +49,9 @@ pub enum RunError {
     /// The file of further certificate authorities for hooks cannot be used.
     #[error("cannot use the certificate authorities for hooks: {0}")]
     Hooks(#[source] std::io::Error),
+    /// The file of further certificate authorities for notifications cannot be used.
+    #[error("cannot use the certificate authorities for notifications: {0}")]
+    Notifications(#[source] std::io::Error),
     /// This controller led and no longer knows that no other does.
     #[error("another controller may lead: the lease could not be renewed")]
     LostLead,

@@ -94,3 +94,19 @@ async fn a_first_rollout_that_cannot_be_put_back_is_tried_again() {
     scene.annotate_set("fleet", "baton.dev/retry", Some("again")).await;
     deployed(&scene, &commit).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_to_be_finished_and_has_failed_does_not_hold_back_the_next_commit() {
+    for action in ["stop", "rollback"] {
+        let Some(scene) = scene().await else { return };
+        let good = scene.commit(&names(), "0");
+        scene.apply(only_prod(|phase| phase["onFailure"] = json!({"action": action}))).await;
+        deployed(&scene, &good).await;
+        scene.annotate_set("fleet", "baton.dev/supersede", Some("Finish")).await;
+        scene.receiver.fail("after-prod", 1);
+        scene.commit(&names(), "1");
+        scene.until("the failure to be told", |scene| told(scene)[0] == "Failed").await;
+        let mended = scene.commit(&names(), "2");
+        deployed(&scene, &mended).await;
+    }
+}

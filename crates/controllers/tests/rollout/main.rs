@@ -5,6 +5,7 @@
 
 mod api;
 mod approval;
+mod charts;
 mod endings;
 #[path = "../appset/faults.rs"]
 #[allow(dead_code, reason = "not every test that shares this file fails requests")]

@@ -1,11 +1,10 @@
-//! Every form of a revision, times every change that may come while an operation of the run is under way. A chart by a
-//! range of versions is tried with the machine alone, since its repository answers over HTTP, which a paused clock does
-//! not wait for.
+//! Every form of a revision, times every change that may come while an operation of the run is under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::charts::{CHART, Charts, pace};
 use crate::scene::{NAMESPACE, REPOSITORY, SECOND, Scene, Version, fleet, objects, text};
 
 /// In the order of names the last step comes first.
@@ -29,6 +28,21 @@ spec:
       containers: [{name: main, image: main}]
 ";
 
+/// What a chart gives every Application.
+const MAP: &str = "apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: '{{ .Release.Name }}'
+data:
+  version: '{{ .Chart.Version }}'
+";
+
+/// Where releases are made.
+struct Ground {
+    scene: Scene,
+    charts: Charts,
+}
+
 /// How a revision is asked for.
 #[derive(Debug, Clone, Copy)]
 enum Form {
@@ -37,6 +51,8 @@ enum Form {
     CommitSha,
     Branch,
     TagRange,
+    /// A chart by a range of versions.
+    ChartRange,
     /// A branch, and beside it a repository at an annotated tag that is only referred to.
     SeveralWithRef,
 }
@@ -125,7 +141,8 @@ fn revisions(sync: &Value) -> Vec<String> {
 }
 
 /// Commits, in a form: what the template asks for then, and what may be reported for it.
-fn release(scene: &Scene, form: Form, number: usize) -> (Value, Resolution) {
+fn release(ground: &Ground, form: Form, number: usize) -> (Value, Resolution) {
+    let scene = &ground.scene;
     let commit = scene.commit(&NAMES, &number.to_string());
     let of = |target: &str| json!({"source": {"repoURL": REPOSITORY, "path": "{{name}}", "targetRevision": target}});
     let one = |accept: &[&str]| vec![accept.iter().map(|one| (*one).to_owned()).collect()];
@@ -135,6 +152,12 @@ fn release(scene: &Scene, form: Form, number: usize) -> (Value, Resolution) {
         Form::ShortSha => (of(&commit[..8]), one(&[&commit, &commit[..8]])),
         Form::AnnotatedTag => (of("release"), one(&[&commit, &scene.tag("release")])),
         Form::TagRange => (of("1.*"), one(&[&commit, &scene.tag(&format!("1.0.{number}"))])),
+        Form::ChartRange => {
+            let (version, url) = (format!("1.{number}.0"), &ground.charts.url);
+            let hook = format!("{{{{ if eq .Release.Name \"zz-dev\" }}}}\n{HOOK}{{{{ end }}}}\n");
+            ground.charts.release(&version, &[("map.yaml", MAP), ("hook.yaml", &hook)]);
+            (json!({"source": {"repoURL": url, "chart": CHART, "targetRevision": "1.x"}}), one(&[&version]))
+        }
         Form::SeveralWithRef => {
             let second = scene.commit_second(&["values"], &number.to_string());
             let sources = json!({"sources": [
@@ -155,11 +178,11 @@ fn with_sources(set: &mut Value, sources: Value) {
 }
 
 /// Changes the set. A commit is the only one that is none of the template's own.
-fn change(scene: &Scene, form: Form, change: Change, set: &mut Value, number: usize) -> Option<Resolution> {
+fn change(ground: &Ground, form: Form, change: Change, set: &mut Value, number: usize) -> Option<Resolution> {
     let spec = &mut set["spec"]["template"]["spec"];
     match change {
         Change::Commit => {
-            let (sources, resolution) = release(scene, form, number);
+            let (sources, resolution) = release(ground, form, number);
             with_sources(set, sources);
             return Some(resolution);
         }
@@ -200,24 +223,28 @@ async fn arrive(scene: &Scene, what: &str, set: &Value, resolution: &Resolution)
 }
 
 async fn try_all(form: Form) {
-    let scene = Scene::new().await;
+    let ground = Ground { scene: Scene::new().await, charts: Charts::start() };
+    let scene = &ground.scene;
+    if matches!(form, Form::ChartRange) {
+        tokio::spawn(pace());
+    }
     let mut other = objects(&scene.control, "appprojects.argoproj.io")["default"].clone();
     other["metadata"] = json!({"name": "other", "namespace": NAMESPACE});
     scene.apply(other).await;
     scene.write("zz-dev/hook.yaml", Some(HOOK));
     let mut set = fleet(&MEMBERS);
-    let (sources, mut resolution) = release(&scene, form, 0);
+    let (sources, mut resolution) = release(&ground, form, 0);
     with_sources(&mut set, sources);
-    apply(&scene, &set).await;
-    arrive(&scene, "the beginning", &set, &resolution).await;
+    apply(scene, &set).await;
+    arrive(scene, "the beginning", &set, &resolution).await;
     let mut judge = Judge { known: BTreeMap::new(), seen: 0, starts: 0, releases: vec![resolution] };
     let mut found = judge.violations(scene.versions_since(0));
     let mut row = String::new();
     for (at, kind) in CHANGES.into_iter().enumerate() {
         let number = 10 * (at + 1);
-        let (sources, begun) = release(&scene, form, number);
+        let (sources, begun) = release(&ground, form, number);
         with_sources(&mut set, sources);
-        apply(&scene, &set).await;
+        apply(scene, &set).await;
         let what = format!("{form:?}, {kind:?}");
         scene
             .until(&format!("{what}: an operation of the run"), |scene| {
@@ -227,11 +254,11 @@ async fn try_all(form: Form) {
                     && application["status"]["operationState"]["operation"] == application["operation"]
             })
             .await;
-        resolution = change(&scene, form, kind, &mut set, number + 1).unwrap_or(begun.clone());
+        resolution = change(&ground, form, kind, &mut set, number + 1).unwrap_or(begun.clone());
         judge.releases.extend([begun, resolution.clone()]);
-        apply(&scene, &set).await;
+        apply(scene, &set).await;
         let before = (judge.starts, found.len());
-        arrive(&scene, &what, &set, &resolution).await;
+        arrive(scene, &what, &set, &resolution).await;
         found.extend(judge.violations(scene.versions_since(judge.seen)));
         row +=
             &format!("  {kind:?} {} starts, {} violations", judge.starts - before.0, found.len() - before.1);
@@ -264,6 +291,11 @@ async fn a_branch_keeps_the_order_whatever_changes_in_an_operation() {
 #[tokio::test(start_paused = true)]
 async fn a_range_of_tags_keeps_the_order_whatever_changes_in_an_operation() {
     try_all(Form::TagRange).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_of_versions_of_a_chart_keeps_the_order_whatever_changes_in_an_operation() {
+    try_all(Form::ChartRange).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::api::Api;
+use crate::charts::helm;
 use crate::faults::Wire;
 use crate::matrix::HOOK;
 use crate::receiver::Receiver;
@@ -149,7 +150,8 @@ impl Scene {
     fn start_applications(&mut self) {
         let settings =
             ApplicationSettings { clock: self.clock.clone(), ..ApplicationSettings::new(NAMESPACE) };
-        let manifests = Manifests::new(self.repositories(), baton_manifests::Settings::default());
+        let tools = baton_manifests::Settings { helm: helm(), ..Default::default() };
+        let manifests = Manifests::new(self.repositories(), tools);
         let client = Client::new(self.control.service(), NAMESPACE);
         let member = Arc::new(InProcess(self.member.clone()));
         let controller =

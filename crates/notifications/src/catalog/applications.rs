@@ -105,9 +105,11 @@ pub(super) const TRIGGERS: &[Trigger] = &[
     Trigger {
         name: "on-deletion-approval-required",
         conditions: &[Condition {
-            when: "any(app.status?.resources ?? [], {.requiresDeletionApproval == true})",
-            once_per: "app.metadata.uid + '/' + \
-                       (app.metadata.deletionTimestamp ?? app.status?.operationState?.startedAt ?? '')",
+            // The condition says that something waits now; rows are marked already where the next sync will wait.
+            when: "any(app.status?.conditions ?? [], {.type == 'DeletionApprovalRequiredInfo'})",
+            // A sync that waits is another wait than the deletion that comes after it.
+            once_per: "app.metadata.uid + '/' + (app.status?.operationState?.phase == 'Running' \
+                       ? app.status.operationState.startedAt : app.metadata.deletionTimestamp ?? '')",
             send: "app-deletion-approval-required",
             description: "A person must approve the deletion of resources",
             until_delivered: true,
@@ -115,14 +117,18 @@ pub(super) const TRIGGERS: &[Trigger] = &[
     },
 ];
 
-/// Exactly the resources that wait, one a line.
+/// Exactly the resources that wait, one a line. An Application that was never compared has no list of its resources, and
+/// an API with Argo CD's definitions does not store which of them wait; then the condition names them.
 const WAITING: &str = "Nothing is deleted until a person approves:\
-    {{ range .app.status.resources }}{{ if .requiresDeletionApproval }}\n\
+    {{ $listed := false }}\
+    {{ range (dig \"status\" \"resources\" list .app) }}{{ if .requiresDeletionApproval }}{{ $listed = true }}\n\
     - {{ .kind }}{{ with .group }}.{{ . }}{{ end }} {{ with .namespace }}{{ . }}/{{ end }}{{ .name }}\
-    {{ end }}{{ end }}\n\
+    {{ end }}{{ end }}\
+    {{ if not $listed }}{{ range .app.status.conditions }}{{ if eq .type \"DeletionApprovalRequiredInfo\" }}\n\
+    {{ .message }}{{ end }}{{ end }}{{ end }}\n\
     Approve with: baton app confirm-deletion {{ .app.metadata.name }}";
 
-const WAITING_JSON: &str = r#"{"type": "deletion-approval-required", "app": {{ toJson .app.metadata.name }}, "namespace": {{ toJson .app.metadata.namespace }}, "project": {{ dig "spec" "project" "" .app | toJson }}, "cluster": {{ dig "spec" "destination" "server" (dig "spec" "destination" "name" "" .app) .app | toJson }}, "requestedAt": {{ dig "metadata" "deletionTimestamp" (dig "status" "operationState" "startedAt" "" .app) .app | toJson }}, "resources": [{{ $first := true }}{{ range .app.status.resources }}{{ if .requiresDeletionApproval }}{{ if not $first }}, {{ end }}{{ $first = false }}{"group": {{ .group | default "" | toJson }}, "kind": {{ toJson .kind }}, "namespace": {{ .namespace | default "" | toJson }}, "name": {{ toJson .name }}}{{ end }}{{ end }}]{{ with .context.argocdUrl }}, "approveUrl": {{ printf "%s/approvals?app=%s/%s" . $.app.metadata.namespace $.app.metadata.name | toJson }}{{ end }}}"#;
+const WAITING_JSON: &str = r#"{"type": "deletion-approval-required", "app": {{ toJson .app.metadata.name }}, "namespace": {{ toJson .app.metadata.namespace }}, "project": {{ dig "spec" "project" "" .app | toJson }}, "cluster": {{ dig "spec" "destination" "server" (dig "spec" "destination" "name" "" .app) .app | toJson }}, "requestedAt": {{ if eq (dig "status" "operationState" "phase" "" .app) "Running" }}{{ toJson .app.status.operationState.startedAt }}{{ else }}{{ dig "metadata" "deletionTimestamp" "" .app | toJson }}{{ end }}, "message": {{ $said := "" }}{{ range .app.status.conditions }}{{ if eq .type "DeletionApprovalRequiredInfo" }}{{ $said = .message }}{{ end }}{{ end }}{{ toJson $said }}, "resources": [{{ $first := true }}{{ range (dig "status" "resources" list .app) }}{{ if .requiresDeletionApproval }}{{ if not $first }}, {{ end }}{{ $first = false }}{"group": {{ .group | default "" | toJson }}, "kind": {{ toJson .kind }}, "namespace": {{ .namespace | default "" | toJson }}, "name": {{ toJson .name }}}{{ end }}{{ end }}]{{ with .context.argocdUrl }}, "approveUrl": {{ printf "%s/approvals?app=%s/%s" . $.app.metadata.namespace $.app.metadata.name | toJson }}{{ end }}}"#;
 
 pub(super) const TEMPLATES: &[Template] = &[
     Template {

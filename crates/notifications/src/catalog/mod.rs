@@ -50,15 +50,16 @@ pub fn catalog() -> ConfigMap {
     }
 }
 
-/// The catalog as a document that can be applied.
-pub fn document() -> String {
+/// The catalog as an object that can be applied in a namespace. It has no service and no subscription, so that nobody is
+/// told of anything yet.
+pub fn object(namespace: &str) -> Json {
     let ConfigMap { metadata, data, .. } = catalog();
-    yaml(&json!({
+    json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": metadata.name, "labels": metadata.labels},
+        "metadata": {"name": metadata.name, "namespace": namespace, "labels": metadata.labels},
         "data": data,
-    }))
+    })
 }
 
 fn yaml(value: &Json) -> String {

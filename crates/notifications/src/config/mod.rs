@@ -21,8 +21,8 @@ use serde_json::{Map as JsonMap, Value as Json};
 use crate::variables::Surroundings;
 use document::Document;
 pub use service::{
-    Card, EmailConfig, Patience, Security, ServiceConfig, ServiceKind, SlackConfig, TeamsConfig,
-    WebhookConfig,
+    AllowedRecipients, Card, EmailConfig, Patience, Security, ServiceConfig, ServiceKind, SlackConfig,
+    TeamsConfig, WebhookConfig,
 };
 pub use subscription::DefaultSubscription;
 pub use template::MessageTemplate;

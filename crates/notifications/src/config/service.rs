@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use baton_grammar::globs::gobwas;
 use baton_hooks::Secret;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value as Json};
@@ -18,7 +19,13 @@ pub struct ServiceConfig {
     pub kind: ServiceKind,
     /// How it is tried again.
     pub patience: Patience,
+    /// Whom annotations of Applications and ApplicationSets may name. Baton's own.
+    pub allowed: AllowedRecipients,
 }
+
+/// Whom the annotations of an object may name: whoever owns it is often not who configured the service.
+#[derive(Debug, Clone, Default)]
+pub struct AllowedRecipients(Option<Vec<gobwas::Pattern>>);
 
 /// What a service is.
 #[derive(Debug, Clone)]
@@ -141,6 +148,15 @@ impl ServiceKind {
     }
 }
 
+// === impl AllowedRecipients ===
+
+impl AllowedRecipients {
+    /// Whether this one may be named. Where nothing is said everybody may, as with Argo CD.
+    pub fn contains(&self, recipient: &str) -> bool {
+        self.0.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(recipient)))
+    }
+}
+
 // === impl Patience ===
 
 impl Default for Patience {
@@ -163,7 +179,20 @@ pub(super) fn service(document: &Document<'_>, kind: &str) -> Result<ServiceConf
             return Err(document.error("", message));
         }
     };
-    Ok(ServiceConfig { kind, patience: patience(document, map)? })
+    Ok(ServiceConfig { kind, patience: patience(document, map)?, allowed: allowed(document, map)? })
+}
+
+/// `allowedRecipients`: a list of globs. An empty one admits nobody.
+fn allowed(document: &Document<'_>, map: &Map<String, Json>) -> Result<AllowedRecipients, Finding> {
+    const NAME: &str = "allowedRecipients";
+    if map.get(NAME).is_none_or(Json::is_null) {
+        return Ok(AllowedRecipients::default());
+    }
+    let texts = document.list(map, "", NAME)?;
+    let patterns = texts.iter().map(|text| gobwas::Pattern::new(text, &[]));
+    let patterns: Result<Vec<_>, _> = patterns.collect();
+    let wrong = |error| document.error(NAME, format!("{NAME}: {error}"));
+    patterns.map(|patterns| AllowedRecipients(Some(patterns))).map_err(wrong)
 }
 
 fn webhook(document: &Document<'_>, map: &Map<String, Json>) -> Result<WebhookConfig, Finding> {

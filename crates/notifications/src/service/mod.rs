@@ -39,6 +39,12 @@ pub trait Post: Send + Sync {
         entry: &'a Entry,
         doubt: Doubt,
     ) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Whether a delivery to the service of this name can be begun now. Where it cannot, nothing is tried: what is
+    /// queued stays as it is, and is looked at again a little later.
+    fn has_room(&self, _service: &str) -> bool {
+        true
+    }
 }
 
 /// Whether an earlier attempt may have arrived without anybody knowing. Where the service can be asked, it is.

@@ -54,7 +54,7 @@ fn set(status: Value) -> Value {
 
 #[test]
 fn the_catalog_is_a_document_with_every_name_of_argo_cd_and_our_own() {
-    let document = baton_grammar::yaml::first(&catalog::document()).expect("YAML");
+    let document = catalog::object("argocd");
     assert_eq!(
         (&document["kind"], &document["metadata"]["name"]),
         (&json!("ConfigMap"), &json!("argocd-notifications-cm"))
@@ -139,6 +139,7 @@ fn an_approval_is_asked_for_once_per_wait_and_lists_exactly_what_waits() {
             {"kind": "Service", "namespace": "prod", "name": "kept", "requiresDeletionConfirmation": true},
             {"kind": "Secret", "namespace": "prod", "name": "approved", "requiresDeletionApproval": false},
         ],
+        "conditions": [{"type": "DeletionApprovalRequiredInfo", "message": "pruning waits"}],
         "operationState": {"phase": "Running", "startedAt": "2026-03-01T11:40:00Z"},
     }));
     let messages = told("on-deletion-approval-required", &about_app(&app));
@@ -152,7 +153,7 @@ fn an_approval_is_asked_for_once_per_wait_and_lists_exactly_what_waits() {
         webhook,
         json!({
             "type": "deletion-approval-required", "app": "web", "namespace": "argocd", "project": "default",
-            "cluster": "", "requestedAt": "2026-03-01T11:40:00Z",
+            "cluster": "", "requestedAt": "2026-03-01T11:40:00Z", "message": "pruning waits",
             "resources": [
                 {"group": "", "kind": "Namespace", "namespace": "", "name": "prod"},
                 {"group": "apps", "kind": "Deployment", "namespace": "prod", "name": "db"},
@@ -169,6 +170,36 @@ fn an_approval_is_asked_for_once_per_wait_and_lists_exactly_what_waits() {
     assert_eq!(look(&app, &first), first);
     app["status"]["operationState"]["startedAt"] = "2026-03-01T12:40:00Z".into();
     assert_eq!(look(&app, &first).outbox.entries().len(), 10);
+}
+
+#[test]
+fn a_deletion_that_follows_a_sync_which_waits_is_another_wait() {
+    let mut app = application(json!({
+        "conditions": [{"type": "DeletionApprovalRequiredInfo", "message": "pruning waits for approval of X"}],
+        "operationState": {"phase": "Running", "startedAt": "2026-03-01T11:40:00Z"},
+    }));
+    let config = subscribed_to("on-deletion-approval-required");
+    let look = |app: &Value, state: &State| decide(Some(&about_app(app)), &config, state, noon()).state;
+    let first = look(&app, &State::default());
+    app["metadata"]["deletionTimestamp"] = "2026-03-01T11:50:00Z".into();
+    assert_eq!(look(&app, &first), first, "the sync still waits");
+    app["status"]["operationState"]["phase"] = "Failed".into();
+    app["status"]["conditions"][0]["message"] = "waiting for deletion confirmation of Y".into();
+    let second = look(&app, &first);
+    let entries = second.outbox.entries();
+    assert_eq!(entries.len(), 10);
+    // Without rows the condition says what waits.
+    let text = entries[9].message.first(&[Part::Message]);
+    assert!(text.contains("\nwaiting for deletion confirmation of Y\n"), "{text}");
+}
+
+#[test]
+fn resources_that_the_next_sync_will_wait_for_are_no_wait_yet() {
+    let app = application(json!({
+        "resources": [{"kind": "Namespace", "name": "prod", "requiresDeletionApproval": true}],
+        "operationState": {"phase": "Succeeded", "startedAt": "2026-03-01T11:40:00Z"},
+    }));
+    assert!(told("on-deletion-approval-required", &about_app(&app)).is_empty());
 }
 
 #[test]

@@ -39,6 +39,8 @@ struct World {
     arrivals: Mutex<Vec<(String, Message)>>,
     /// Whether the service can be asked what has arrived.
     can_be_asked: bool,
+    /// Whether the service has no room.
+    crowded: Mutex<bool>,
     /// How many attempts the service still refuses.
     refusals: Mutex<u32>,
     process: Mutex<Process>,
@@ -151,6 +153,10 @@ impl Post for World {
             Some(()) => Ok(()),
         })
         .boxed()
+    }
+
+    fn has_room(&self, _: &str) -> bool {
+        !*self.crowded.lock()
     }
 }
 
@@ -431,4 +437,17 @@ proptest! {
         let doubled: usize = counts.values().map(|count| count - 1).sum();
         prop_assert!(doubled <= deaths, "{doubled} doubled by {deaths} deaths");
     }
+}
+
+#[test]
+fn what_there_is_no_room_for_waits_uncounted() {
+    let (config, app) = three_recipients();
+    let (world, ledger) = (World { crowded: Mutex::new(true), ..World::default() }, Ledger::default());
+    let passed = once(&world, Some(&app), &config, &ledger, noon()).expect("nobody dies here");
+    assert_eq!((passed.attempts.len(), world.counts().len()), (0, 0));
+    assert_eq!(passed.wake, Some(noon() + SignedDuration::from_secs(5)), "not at once");
+    assert!(passed.state.outbox.entries().iter().all(|entry| entry.attempts == 0));
+    *world.crowded.lock() = false;
+    let passed = once(&world, Some(&app), &config, &ledger, noon()).expect("nobody dies here");
+    assert_eq!((passed.attempts.len(), passed.wake), (6, None));
 }

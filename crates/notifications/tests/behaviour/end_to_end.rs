@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Secret as Stored;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::http::{Receiver, answer};
+use crate::receiver::{Receiver, answer};
 use crate::smtp_server::{MailServer, Manner};
 use crate::support::{about_app, application, carrier, noon};
 
@@ -62,6 +62,7 @@ fn waiting() -> Value {
             {"kind": "Namespace", "name": "prod", "requiresDeletionApproval": true},
             {"kind": "Service", "namespace": "prod", "name": "kept"},
         ],
+        "conditions": [{"type": "DeletionApprovalRequiredInfo", "message": "pruning waits for approval"}],
         "operationState": {"phase": "Running", "startedAt": "2026-03-01T11:40:00Z"},
     }))
 }

@@ -7,6 +7,7 @@ mod end_to_end;
 mod hostile;
 mod http;
 mod mail;
+mod receiver;
 mod smtp_server;
 mod subscriptions;
 mod support;

@@ -85,3 +85,33 @@ fn what_cannot_be_read_or_is_too_much_is_told() {
     assert!(found.complaints[0].contains("on-a has more than 100 recipients"), "{:?}", found.complaints);
     assert!(found.complaints[1].starts_with("annotation notifications.argoproj.io/subscriptions: yaml:"));
 }
+
+#[test]
+fn owners_name_only_whom_the_operator_allows() {
+    let data = [
+        CONFIG,
+        &[
+            ("service.email", "host: mail.example\nfrom: a@b.c\nallowedRecipients: ['*@example.com']"),
+            ("service.webhook.ops", "url: https://ops.example\nallowedRecipients: []"),
+            ("subscriptions", "- recipients: ['email:ops@elsewhere.org']\n  triggers: [on-a]"),
+        ],
+    ]
+    .concat();
+    let app = annotated(
+        application(json!({})),
+        &[
+            ("notifications.argoproj.io/subscribe.on-a.email", "me@example.com;thief@evil.org"),
+            ("notifications.argoproj.io/subscribe.on-a.ops", ""),
+            ("notifications.argoproj.io/subscribe.on-a.slack", "anybody"),
+        ],
+    );
+    let project = json!({"metadata": {"annotations": {"notifications.argoproj.io/subscribe.on-a.ops": ""}}});
+    let expected = ["on-a email:me@example.com", "on-a email:ops@elsewhere.org", "on-a slack:anybody"];
+    assert_eq!(shown(&about_app(&app), &data), expected);
+    // Projects are the operator's.
+    let subject = Subject { project: Some(&project), ..about_app(&app) };
+    assert_eq!(shown(&subject, &data).len(), 4);
+    let complaints = subscribed(&subject, &config(&data)).complaints;
+    let told = "\"thief@evil.org\" is not among the allowedRecipients of email, so it is not told";
+    assert!(complaints.iter().any(|complaint| complaint == told), "{complaints:?}");
+}

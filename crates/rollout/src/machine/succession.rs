@@ -47,10 +47,12 @@ impl Machine {
             && pin_of(member, newest).is_some_and(|newest| newest.accepts(&live.reported))
     }
 
-    /// Whether a run is under way that was not begun for something newer than this.
+    /// Whether a run is under way that was not begun for something newer than this. One whose phases have failed goes
+    /// no further by itself: what is newer may be what mends it.
     fn is_run_of(&self, wanted: &Wanted) -> bool {
         let run = &self.head.run;
-        let under_way = run.seq > 0 && run.finished.is_none() && !run.aborted;
+        let failed = matches!(self.phase_standing(), Some(PhaseStanding::Failed(_)));
+        let under_way = run.seq > 0 && run.finished.is_none() && !run.aborted && !failed;
         under_way && *run.set == *wanted.set && !self.is_outdated(wanted)
     }
 }
