@@ -4,12 +4,12 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help build up test test-ui tools bench soak soak-processes lint fmt
+.PHONY: help build up ui pages test test-ui e2e tools bench soak soak-processes lint fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## release binary at target/release/baton
+build: pages ## release binary at target/release/baton, with the web pages in it where npm is there to build them
 	$(CARGO) build --release --locked -p baton
 
 up: build ## a control plane and three simulated clusters on this machine
@@ -17,12 +17,31 @@ up: build ## a control plane and three simulated clusters on this machine
 		--repo https://github.com/christianh814/gitops-examples=examples/pricelist \
 		--repo https://github.com/example/app=examples/phases/app $(ARGS)
 
+# The binary embeds ui/dist as it is when it is built. Cargo cannot watch for a folder that is not there yet, so what makes
+# it touches the script that looks for it.
+WITH_NODE := PATH="$(CURDIR)/target/tools/bin:$$PATH"
+PAGES := $(shell find ui/src ui/public -type f) ui/index.html ui/vite.config.ts ui/package-lock.json
+
+ui: ui/dist/index.html ## the web pages, into ui/dist; without Node, `make tools` fetches it
+
+ui/dist/index.html: $(PAGES)
+	cd ui && export $(WITH_NODE) && npm ci --no-audit --no-fund && npm run build
+	touch $@ crates/baton/build.rs
+
+pages:
+	@if $(WITH_NODE) command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; \
+	else echo "No npm here: the binary says how to build the web pages instead of showing them."; fi
+
 test: lint tools test-ui ## format, lints and every test
 	$(CARGO) test --workspace --locked
+	cd ui && export $(WITH_NODE) && BATON=../target/debug/baton ./e2e/real.sh
 
 test-ui: tools ## types, tests and bundle of the web UI, and its pages in a real browser
-	cd ui && export PATH="$(CURDIR)/target/tools/bin:$$PATH" && npm ci --no-audit --no-fund && \
-		npm run check && npm test && npm run build && npm run e2e
+	$(MAKE) --no-print-directory ui
+	cd ui && export $(WITH_NODE) && npm run check && npm test && npm run e2e
+
+e2e: ui build ## the same pages in a real browser, against a real fleet
+	cd ui && export $(WITH_NODE) && ./e2e/real.sh
 
 tools: ## the helm and the Kustomize that tests compare with, and Node for the web UI, into target/tools where the machine has none
 	.ci/tools
@@ -32,6 +51,7 @@ bench: ## what the embedded API does per second, and in how much memory; how fas
 	$(CARGO) bench --locked -p baton-render --bench render -- --bench
 	$(CARGO) bench --locked -p baton-template --bench execute -- --bench
 	$(CARGO) bench --locked -p baton-rbac --bench decisions -- --bench
+	$(CARGO) bench --locked -p baton-server --bench people -- --bench
 	$(CARGO) bench --locked -p baton-rollout --bench machine -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench appset -- --bench
 	$(CARGO) bench --locked -p baton-controllers --bench applications -- --bench

@@ -1,11 +1,17 @@
 // What people do to the mock's world.
 
-/** A word to a set; what makes no sense is refused. */
-export function act(world, set, user, { action, application, reason, run }) {
+/** Whether a word can be heard at all. */
+export function judge(world, set, { action, run }) {
   if (run !== undefined && run !== set.run) return { refused: `run ${run} is over; ${set.run} is under way`, status: 409 };
-  const deed = deeds[action];
-  if (deed === undefined) return { refused: `there is no action ${action}`, status: 400 };
-  const problem = deed(set, world, application);
+  return deeds[action] === undefined ? { refused: `there is no action ${action}`, status: 400 } : set;
+}
+
+/** A word to a set; what makes no sense is refused. */
+export function act(world, set, user, word) {
+  const { action, application, reason } = word;
+  const judged = judge(world, set, word);
+  if (judged !== set) return judged;
+  const problem = deeds[action](set, world, application);
   if (problem !== undefined) return { refused: problem, status: 400 };
   set.touched = true;
   world.note(user, action, `ApplicationSet argocd/${set.name}`, "done", reason ?? "");

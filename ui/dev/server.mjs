@@ -5,7 +5,7 @@ import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { act, decide } from "./deeds.mjs";
+import { act, decide, judge } from "./deeds.mjs";
 import * as told from "./told.mjs";
 import { World } from "./world.mjs";
 
@@ -78,7 +78,9 @@ function api(world, user, request, response, url, [kind, name, ...rest], body) {
       if (set === undefined) return denied(response);
       if (rest[0] === "rollout") return send(response, told.rollout(set, user));
       if (rest[0] === "plan") return send(response, told.plan(set));
-      return user === "viewer" ? denied(response) : answer(response, act(world, set, user, body), () => told.rollout(set, user));
+      if (user === "viewer") return denied(response);
+      if (body.dryRun === true) return answer(response, judge(world, set, body), () => told.preview(set, body));
+      return answer(response, act(world, set, user, body), () => told.rollout(set, user));
     case "stream":
       return stream(world, user, sets, request, response, url, name);
     case "approvals":
@@ -142,8 +144,11 @@ function stream(world, user, sets, request, response, url, what) {
   response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
   const tell = (result) => response.write(`data: ${JSON.stringify({ result })}\n\n`);
   const wanted = url.searchParams.get("name");
+  const brief = url.searchParams.get("summary") === "true";
+  const added = (set) => ({ type: "ADDED", rollout: brief ? told.summary(set) : told.rollout(set, user) });
+  const modified = (set, changed) => (brief ? { type: "MODIFIED", rollout: told.summary(set) } : told.modified(set, user, changed));
   const mine = sets.filter((set) => what === "approvals" || wanted === null || set.name === wanted || what === "applications");
-  if (what === "rollouts") for (const set of mine) tell({ type: "ADDED", rollout: told.rollout(set, user, wanted !== null) });
+  if (what === "rollouts") for (const set of mine) tell(added(set));
   if (what === "approvals") tell({ items: sets.length === 0 ? [] : approvalsFor(world, user) });
   const waiting = new Map();
   const listen = (event) => {
@@ -157,7 +162,7 @@ function stream(world, user, sets, request, response, url, what) {
   // At most one event a second for each set.
   const flush = setInterval(() => {
     for (const [set, changed] of waiting) {
-      if (what === "rollouts") tell(set.restarted === true ? { type: "ADDED", rollout: told.rollout(set, user, wanted !== null) } : told.modified(set, user, changed));
+      if (what === "rollouts") tell(set.restarted === true ? added(set) : modified(set, changed));
       if (what === "applications") for (const target of changed) if (wanted === null || target.name === wanted) tell({ type: "MODIFIED", application: wanted === null ? told.application(set, target) : told.applicationInFull(set, target, world) });
       if (what === "rollouts" && set.restarted === true) setTimeout(() => (set.restarted = false), 900);
     }

@@ -69,8 +69,26 @@ function actions(set, user) {
   return all.map((action) => {
     const [sensible, why] = senses[action];
     const allowed = user !== "viewer";
-    return { action, allowed, sensible, why: !allowed ? `needs applicationsets, action/argoproj.io/ApplicationSet/${action}` : sensible ? undefined : why };
+    const open = set.lanes.filter((lane) => lane.kind === "phase" && lane.state === "Open").map((lane) => lane.id);
+    const lanes = sensible && ["advance", "rollback", "rollback-all"].includes(action) ? open : undefined;
+    return { action, allowed, sensible, lanes, why: !allowed ? `needs applicationsets, action/argoproj.io/ApplicationSet/${action}` : sensible ? undefined : why };
   });
+}
+
+const words = {
+  pause: () => "Nothing more is started, healed or written until somebody resumes it.",
+  resume: () => "The rollout goes on where it was.",
+  abort: (set) => `Run ${set.run} ends, and what is deployed stays.`,
+  retry: (set, application) => `${application ?? "Every Application that failed"} is tried again.`,
+  skip: (set, application) => `${application} counts as done for what this run asks of it, and no longer.`,
+  advance: () => "The open phase ends its wait now.",
+  rollback: () => "What the open phase has changed goes back to its last good state.",
+  "rollback-all": () => "What the whole run has changed goes back to its last good state.",
+  "approve-deletion": () => "Exactly the deletion that waits now is approved, once.",
+};
+
+export function preview(set, { action, application }) {
+  return { text: words[action](set, application) };
 }
 
 export function plan(set) {

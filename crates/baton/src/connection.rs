@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -11,6 +12,9 @@ use crate::failure::Failure;
 
 /// The cluster this process talks to. An error of the client does not say where it asked, and a command asks one place.
 static SERVER: OnceLock<String> = OnceLock::new();
+
+/// A watch ends by itself a little before.
+const LONGEST_SILENCE: Duration = Duration::from_secs(300);
 
 /// Where the cluster is, once a client for it was made.
 pub(crate) fn server() -> Option<&'static str> {
@@ -43,6 +47,14 @@ impl Connection {
         Client::try_from(config).map_err(|error| Failure::api(format!("cannot make a client: {error}")))
     }
 
+    /// The same for a process that lasts: no answer is waited for longer than a watch may be silent.
+    pub(crate) async fn lasting_client(&self) -> Result<Client, Failure> {
+        crate::crypto::install();
+        let mut config = self.config().await?;
+        config.read_timeout = Some(LONGEST_SILENCE);
+        Client::try_from(config).map_err(|error| Failure::api(format!("cannot make a client: {error}")))
+    }
+
     async fn config(&self) -> Result<Config, Failure> {
         config(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
@@ -67,7 +79,7 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
         }),
     };
     config.map(|mut config| {
-        config.connect_timeout = Some(std::time::Duration::from_secs(10));
+        config.connect_timeout = Some(Duration::from_secs(10));
         config
     })
 }

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_clusters::OverNetwork;
-use baton_controllers::{ApplicationController, ApplicationSettings, Controller, Fuse, RunError, Settings};
+use baton_controllers::{
+    ApplicationController, ApplicationSettings, Controller, Fuse, NotificationController,
+    NotificationSettings, RunError, Settings,
+};
 use baton_source::Repositories;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
@@ -33,6 +36,7 @@ are read as they are; a flag wins over its variable.
 
 Examples:
   baton controller --kubeconfig .baton/kubeconfig
+  baton controller --controllers applicationset,application,notifications
   baton controller --policy create-update --metrics-listen 127.0.0.1:9100
   baton controller --repo https://git.example.com/fleet/config.git=../config"
 )]
@@ -102,6 +106,8 @@ enum ControllerName {
     Applicationset,
     /// Applications: from git to clusters.
     Application,
+    /// Notifications: who is told what about both. Not beside Argo CD's own, or everything is told twice.
+    Notifications,
 }
 
 /// Argo CD's flags. Each stands for the variable of the same meaning, so both are read in one place.
@@ -309,6 +315,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let namespace = settings.namespace.clone();
     let workers = settings.webhook_parallelism;
     let leads = settings.leader_election;
+    let set_namespaces = settings.application_set_namespaces.clone();
     let usage = |error: RunError| Failure::usage(error.to_string());
     let sets = if arguments.controllers.contains(&ControllerName::Applicationset) {
         let generators = machinery::generators(&settings, repositories.clone())?;
@@ -320,11 +327,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         let settings = arguments.application_settings(&namespace, leads)?;
         let manifests = machinery::manifests(repositories, cache.join("work"));
         let connect = Arc::new(OverNetwork { allow_exec: arguments.allow_cluster_exec });
-        Some(ApplicationController::new(client, settings, manifests, connect).map_err(usage)?)
+        Some(ApplicationController::new(client.clone(), settings, manifests, connect).map_err(usage)?)
     } else {
         None
     };
-    let controllers = Controllers { sets, applications };
+    let notifications = if arguments.controllers.contains(&ControllerName::Notifications) {
+        let settings = NotificationSettings::from_environment(&namespace, |name| std::env::var(name).ok())
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let settings = NotificationSettings {
+            application_set_namespaces: set_namespaces,
+            leader_election: leads,
+            ..settings
+        };
+        Some(NotificationController::new(client, settings).map_err(usage)?)
+    } else {
+        None
+    };
+    let controllers = Controllers { sets, applications, notifications };
     let metrics = listen(arguments.metrics_listen).await?;
     let probes = listen(arguments.flags.probe_addr).await?;
     let webhooks = listen(arguments.webhook_listen).await?;
@@ -341,7 +360,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let watched = match (&controllers.sets, &controllers.applications) {
         (Some(_), Some(_)) => "ApplicationSets and Applications",
         (Some(_), None) => "ApplicationSets",
-        _ => "Applications",
+        (None, Some(_)) => "Applications",
+        (None, None) => "whom to tell about ApplicationSets and Applications",
     };
     terminal::remark(&format!(
         "Watching {watched} (Argo CD's namespace: {namespace}). Press Ctrl-C to stop."

@@ -102,6 +102,9 @@ impl From<kube::Error> for Failure {
                 ))
             }
             kube::Error::Api(status) if !status.message.is_empty() => Failure::api(status.message.clone()),
+            kube::Error::SerdeError(cause) => {
+                Failure::api(format!("what the cluster{at} answered cannot be read: {cause}"))
+            }
             _ => {
                 let cause = cause(&error);
                 let advice = advice(&cause);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use baton_controllers::webhook::{self, webhooks};
-use baton_controllers::{ApplicationController, Controller, RunError, Settings};
+use baton_controllers::{ApplicationController, Controller, NotificationController, RunError, Settings};
 use baton_generators::Generators;
 use baton_manifests::Manifests;
 use baton_scm::{Hosts, Proxy};
@@ -52,6 +52,7 @@ pub(crate) fn webhook_endpoint(
 pub(crate) struct Controllers {
     pub(crate) sets: Option<Controller>,
     pub(crate) applications: Option<ApplicationController>,
+    pub(crate) notifications: Option<NotificationController>,
 }
 
 impl Controllers {
@@ -74,19 +75,29 @@ impl Controllers {
                 None => Ok(()),
             }
         };
-        let both = async { tokio::try_join!(sets, applications).map(|_| ()) };
-        let mut both = std::pin::pin!(both);
+        let notifications = async {
+            match &self.notifications {
+                Some(controller) => controller.run(stopped()).await,
+                None => Ok(()),
+            }
+        };
+        let all = async { tokio::try_join!(sets, applications, notifications).map(|_| ()) };
+        let mut all = std::pin::pin!(all);
         tokio::select! {
-            ended = &mut both => return ended,
+            ended = &mut all => return ended,
             () = shutdown => {}
         }
         let _ = stop.send(true);
-        both.await
+        all.await
     }
 
     /// `/metrics`, `/healthz` and `/readyz` of all.
     pub(crate) fn router(&self) -> Router {
-        baton_controllers::observability(self.sets.as_ref(), self.applications.as_ref())
+        baton_controllers::observability(
+            self.sets.as_ref(),
+            self.applications.as_ref(),
+            self.notifications.as_ref(),
+        )
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod apiserver;
 mod app;
+mod approvals;
 mod appset;
+mod completion;
 mod connection;
 mod controller;
 mod crds;
@@ -17,14 +19,17 @@ mod machinery;
 mod objects;
 mod print;
 mod repositories;
+mod server;
+mod session;
 mod shutdown;
 mod simulate;
+mod surroundings;
 mod terminal;
 mod up;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 /// Ordered, gated GitOps delivery for fleets of Kubernetes clusters.
@@ -42,9 +47,8 @@ struct Cli {
 /// What is logged where nobody asks for something else.
 const USUAL_LOG: &str = "warn";
 
-const EXAMPLES: &str = "Example:
-  baton up                                         a fleet of simulated clusters on this machine
-
+// Everything fits on a screen, so what is used once a day has a line and what is used once a month a word.
+const EXAMPLES: &str = "Also: login, logout, context, account, version, completion. To begin: baton up
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
 #[derive(Debug, Subcommand)]
@@ -55,18 +59,40 @@ enum Command {
     Apiserver(apiserver::Arguments),
     /// Run the reconcilers beside a Kubernetes API.
     Controller(Box<controller::Arguments>),
+    /// Serve the API for people and programs, and the web pages.
+    Server(Box<server::Arguments>),
     /// ApplicationSets: generate, plan, lint, get, explain, pause, resume, retry and more.
     Appset(appset::Arguments),
     /// Roll an ApplicationSet out in a made-up world with faults, and tell its course.
     Simulate(simulate::Arguments),
     /// Applications: list, get, sync, wait, roll back, approve, delete and more.
     App(app::Arguments),
+    /// What waits for a person: list, approve, reject.
+    Approvals(approvals::Arguments),
+    /// Sign in at a server.
+    #[command(hide = true)]
+    Login(session::LoginArguments),
+    /// End the session at a server.
+    #[command(hide = true)]
+    Logout(session::LogoutArguments),
+    /// List servers one has signed in at, and choose one.
+    #[command(hide = true)]
+    Context(session::ContextArguments),
+    /// Who one is at a server, and what one may do.
+    #[command(hide = true)]
+    Account(session::AccountArguments),
+    /// Tell the version of this command and of the server.
+    #[command(hide = true)]
+    Version(session::VersionArguments),
+    /// Print a script that lets a shell finish words.
+    #[command(hide = true)]
+    Completion(completion::Arguments),
     /// Tell the health of an object in a file.
     Health(health::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     Crds(crds::Arguments),
     /// Tools for whoever tries things out: a receiver of hooks, a proxy that makes watches late, cut and old.
-    // Not in the overview, which is for whoever runs a fleet and has to fit on a screen.
+    // Not in the overview, which is for whoever runs a fleet.
     #[command(hide = true)]
     Dev(dev::Arguments),
 }
@@ -93,7 +119,7 @@ fn main() -> ExitCode {
     let (filter, json) = match &cli.command {
         Command::Controller(arguments) => arguments.log(),
         // What keeps such a command from its work is its last line, not a line of the log too.
-        Command::Appset(_) | Command::App(_) if cli.log == USUAL_LOG => {
+        Command::Appset(_) | Command::App(_) | Command::Approvals(_) if cli.log == USUAL_LOG => {
             (Some(format!("{USUAL_LOG},kube_client::client=off")), false)
         }
         // A world is full of faults, which is what its course tells.
@@ -105,9 +131,17 @@ fn main() -> ExitCode {
         Command::Up(arguments) => run(up::run(arguments)),
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
         Command::Controller(arguments) => run(controller::run(*arguments)),
+        Command::Server(arguments) => run(server::run(*arguments)),
         Command::Appset(arguments) => run(appset::run(arguments)),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::App(arguments) => run(app::run(arguments)),
+        Command::Approvals(arguments) => run(approvals::run(arguments)),
+        Command::Login(arguments) => run(session::login(arguments)),
+        Command::Logout(arguments) => run(session::logout(arguments)),
+        Command::Context(arguments) => run(session::context(arguments)),
+        Command::Account(arguments) => run(session::account(arguments)),
+        Command::Version(arguments) => run(session::version(arguments)),
+        Command::Completion(arguments) => completion::run(&arguments, Cli::command()),
         Command::Health(arguments) => health::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Dev(arguments) => run(dev::run(arguments)),

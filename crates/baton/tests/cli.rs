@@ -13,7 +13,9 @@ use kube::{Api, api::PostParams};
 use process::{Outcome, Running, baton, client, run};
 use serde_json::Value;
 
-const COMMANDS: [&str; 4] = ["up", "apiserver", "simulate", "crds"];
+const COMMANDS: [&str; 5] = ["up", "apiserver", "server", "simulate", "crds"];
+/// Those that the overview has only a word for.
+const OTHERS: [&str; 6] = ["login", "logout", "context", "account", "version", "completion"];
 const DEFINITIONS: [&str; 3] =
     ["applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"];
 /// Rows of a small terminal, which an error must fit on.
@@ -22,8 +24,12 @@ const SCREEN: usize = 24;
 #[test]
 fn help_of_every_command_has_an_example() {
     let overview = run(["--help"]);
-    for command in COMMANDS {
-        assert!(overview.stdout.contains(&format!("\n  {command} ")), "{command} is not in the overview");
+    let also =
+        overview.stdout.lines().find(|line| line.starts_with("Also: ")).expect("a line for the others");
+    for command in COMMANDS.into_iter().chain(OTHERS) {
+        let row = format!("\n  {command} ");
+        let told = overview.stdout.contains(&row) || also.contains(command);
+        assert!(told, "{command} is not in the overview");
         let help = run([command, "--help"]);
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{command}");
         let (_, examples) = help.stdout.split_once("Example").unwrap_or_else(|| panic!("{}", help.stdout));
@@ -36,6 +42,18 @@ fn help_of_every_command_has_an_example() {
         let help = run(["dev", tool, "--help"]).stdout;
         assert!(help.contains(&format!("\n  baton dev {tool} --")) && help.contains("Exit codes:"), "{help}");
     }
+}
+
+#[test]
+fn shells_are_told_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(["completion", shell]);
+        assert_eq!((script.code, script.stderr.as_str()), (Some(0), ""), "{shell}");
+        for command in COMMANDS.into_iter().chain(OTHERS).chain(["approvals", "confirm-deletion"]) {
+            assert!(script.stdout.contains(command), "{shell} does not know {command}");
+        }
+    }
+    assert_eq!(run(["completion", "tcsh"]).code, Some(1));
 }
 
 #[test]

@@ -37,7 +37,7 @@ async fn a_fleet_of_three_has_all_that_a_newcomer_needs() {
     for path in ["/healthz", "/readyz"] {
         assert!(get(fleet.page, path).starts_with("HTTP/1.1 200 "), "{path}");
     }
-    assert!(get(fleet.page, "/").contains("kubectl --kubeconfig"));
+    assert!(get(fleet.page, "/").contains("<title>Baton</title>"));
     let names = ["dev", "staging", "prod"];
     let kubeconfigs = names.map(|name| format!("clusters/{name}.kubeconfig"));
     for file in kubeconfigs.iter().map(String::as_str).chain(["kubeconfig", "admin-password"]) {

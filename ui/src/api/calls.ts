@@ -48,6 +48,10 @@ export interface ActionRequest {
 export const act = (namespace: string, name: string, request: ActionRequest) =>
   post<Rollout>(pathOf("/api/v1/applicationsets/{}/actions", name), request, { appsetNamespace: namespace });
 
+/** What a word would do, in the server's own sentences; nothing is done. */
+export const preview = async (namespace: string, name: string, request: ActionRequest): Promise<string> =>
+  (await post<{ text: string }>(pathOf("/api/v1/applicationsets/{}/actions", name), { ...request, dryRun: true }, { appsetNamespace: namespace })).text;
+
 // === approvals and audit ===
 
 export const approvals = (signal?: AbortSignal) => listed(get<Listed<Approval>>("/api/v1/approvals", {}, signal));

@@ -95,15 +95,20 @@ export interface OfferedAction {
   allowed: boolean;
   sensible: boolean;
   why?: string;
+  /** The ids of the lanes it would act on: one word is for every generator that it makes sense for. */
+  lanes?: string[];
 }
 
+/** A run that is over or under way, as far as the set still tells of it. */
 export interface PastRun {
+  /** 0 where nobody counts the runs, as in phases. */
   run: number;
+  /** The place of the generator whose phases went through, where it was one. */
+  generator?: number;
   state: RolloutState;
   revision?: string;
   startedAt?: string;
   finishedAt?: string;
-  by?: string;
 }
 
 export interface Rollout extends RolloutSummary {
@@ -135,6 +140,11 @@ export type RolloutEvent =
       targets?: (Target & { lane: string })[];
       removed?: string[];
     };
+
+/** What `?summary=true` tells of the fleet: no lanes, no targets. */
+export type FleetEvent =
+  | { type: "ADDED" | "MODIFIED"; rollout: RolloutSummary }
+  | { type: "DELETED"; rollout: { name: string; namespace: string } };
 
 export interface Plan {
   text: string;

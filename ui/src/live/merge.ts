@@ -1,6 +1,6 @@
 // Lays events of the stream over what is known. What did not change keeps its identity, so that drawing again costs what changed.
 
-import type { Lane, LaneHead, Rollout, RolloutEvent, RolloutSummary, Target } from "../api/shapes";
+import type { FleetEvent, Lane, LaneHead, Rollout, RolloutEvent, RolloutSummary, Target } from "../api/shapes";
 
 export const keyOf = (of: { namespace: string; name: string }): string => `${of.namespace}/${of.name}`;
 
@@ -74,8 +74,8 @@ function settle(rollout: Omit<Rollout, "lanes"> & { lanes: LaneHead[] | null }):
 
 const isWhole = (lane: LaneHead): lane is Lane => Array.isArray(lane.gates) && Array.isArray(lane.targets);
 
-/** The fleet after an event: only what its page shows is kept, however many targets a set has. */
-export function mergeFleet(known: ReadonlyMap<string, RolloutSummary>, event: RolloutEvent): Map<string, RolloutSummary> {
+/** The fleet after an event: only what its page shows is kept, also of a server that does not know `summary` and sends more. */
+export function mergeFleet(known: ReadonlyMap<string, RolloutSummary>, event: FleetEvent): Map<string, RolloutSummary> {
   const next = new Map(known);
   if (event.type === "DELETED") next.delete(keyOf(event.rollout));
   else next.set(keyOf(event.rollout), summaryOf(event.rollout));

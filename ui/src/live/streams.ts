@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react";
 import * as calls from "../api/calls";
 import { withQuery, type ApiError } from "../api/request";
-import type { Application, Approval, Rollout, RolloutEvent, RolloutSummary } from "../api/shapes";
+import type { Application, Approval, FleetEvent, Rollout, RolloutEvent, RolloutSummary } from "../api/shapes";
 import { keyOf, mergeFleet, mergeRollout } from "./merge";
 import { asApiError, Source, tellLink, useSource } from "./source";
 import { follow } from "./stream";
@@ -99,10 +99,10 @@ export type Fleet = ReadonlyMap<string, RolloutSummary>;
 export function useFleet(): Followed<Fleet> {
   return useFollowed<Fleet>("fleet", () => ({
     name: "fleet",
-    // The targets of every set would be sent too; a server that knows the word leaves them out.
+    // Without the word the targets of every set would be sent too.
     path: withQuery("/api/v1/stream/rollouts", { summary: true }),
     load: async () => new Map((await calls.rollouts()).map((summary) => [keyOf(summary), summary])),
-    merge: (known, event) => (known === undefined ? undefined : mergeFleet(known, event as RolloutEvent)),
+    merge: (known, event) => (known === undefined ? undefined : mergeFleet(known, event as FleetEvent)),
   }));
 }
 

@@ -21,19 +21,18 @@ export function ActionDialog({ action, rollout, application: given, onClose }: {
   const { namespace, name } = rollout;
   const plan = useLoaded(`plan ${namespace}/${name}`, () => calls.plan(namespace, name));
   const effect = effectOf(action, rollout, application);
+  const word = { action, ...(application === "" ? {} : { application }), ...(rollout.run === undefined ? {} : { run: rollout.run }) };
   const choices = targetsOf(rollout).filter((target) => target.state === "Failed" || (action === "skip" && target.state !== "Healthy"));
   const unnamed = wording.of === "application" && application === "";
+  // The server tells what it would do; what the board gives away is shown until it has, and where it does not.
+  const preview = useLoaded(`preview ${namespace}/${name} ${action} ${application} of`, async () => (unnamed ? undefined : calls.preview(namespace, name, word)));
+  const sentences = preview.value?.split("\n") ?? effect.sentences;
   const untyped = action === "approve-deletion" && typed !== name;
   const act = () => {
     setBusy(true);
     setError(undefined);
     calls
-      .act(namespace, name, {
-        action,
-        ...(application === "" ? {} : { application }),
-        ...(reason === "" ? {} : { reason }),
-        ...(rollout.run === undefined ? {} : { run: rollout.run }),
-      })
+      .act(namespace, name, { ...word, ...(reason === "" ? {} : { reason }) })
       .then(onClose, (cause: unknown) => {
         const { status, message } = asApiError(cause);
         setError(status === 409 ? `This run is over, or another has begun: ${message}. Look at the board, and ask again.` : message);
@@ -65,7 +64,7 @@ export function ActionDialog({ action, rollout, application: given, onClose }: {
           </select>
         </label>
       )}
-      {effect.sentences.map((sentence) => (
+      {sentences.map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
       <Named targets={effect.targets} />

@@ -13,14 +13,14 @@ export function Aside({ rollout }: { rollout: Rollout }) {
     <div className="panels">
       {history.length > 0 && (
         <section className="panel">
-          <h2>Earlier runs</h2>
+          <h2>Runs</h2>
           <ol className="runs">
             {history.map((past) => {
               const look = rolloutLook(past.state);
               return (
-                <li key={past.run} className={`tone-${look.tone}`}>
+                <li key={`${past.run}/${past.generator ?? ""}`} className={`tone-${look.tone}`}>
                   <Glyph name={look.glyph} />
-                  <b>#{past.run}</b>
+                  <b>{past.generator === undefined ? `#${past.run}` : `generator ${past.generator}`}</b>
                   <code>{shortRevision(past.revision)}</code>
                   <span>{look.word}</span>
                   <span className="quiet">

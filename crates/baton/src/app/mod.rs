@@ -98,6 +98,6 @@ fn typed(object: &Value) -> Result<Application, Failure> {
 }
 
 /// Who asks: the name of the account on this machine.
-fn actor() -> String {
+pub(crate) fn actor() -> String {
     ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
 }

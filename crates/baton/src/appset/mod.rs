@@ -8,7 +8,7 @@ mod explain;
 mod generate;
 mod head;
 mod lint;
-mod live;
+pub(crate) mod live;
 pub(crate) mod manifests;
 mod objects;
 pub(crate) mod offline;

@@ -19,8 +19,16 @@ pub(super) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<ApplicationSet>, Failure> {
-    let api: Api<ApplicationSet> = Api::namespaced(client.clone(), namespace);
-    Ok(api.get_opt(name).await?)
+    let kind = ApiResource::erase::<ApplicationSet>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+    let Some(found) = api.get_opt(name).await? else { return Ok(None) };
+    let whole = serde_json::to_value(found).map_err(|error| Failure::failed(error.to_string()))?;
+    baton_api::object::read(&whole).map(Some).map_err(|error| {
+        Failure::failed(format!(
+            "ApplicationSet {name} in namespace {namespace} cannot be read: {error}; `kubectl edit applicationset {name} -n \
+             {namespace}` mends it"
+        ))
+    })
 }
 
 /// # Errors

@@ -4,18 +4,23 @@ mod demo;
 pub(crate) mod fleet;
 mod objects;
 mod page;
+mod password;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baton_apiserver::{Cluster, Credentials, Server, serve_with, write_private};
 use baton_clusters::{ClusterAccess, Connect, OverNetwork};
-use baton_controllers::{ApplicationController, ApplicationSettings, Controller, RunError};
+use baton_controllers::{
+    ApplicationController, ApplicationSettings, Controller, NotificationController, NotificationSettings,
+    RunError,
+};
 use baton_source::Repositories;
 use clap::Args;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 
 use crate::apiserver::Simulation;
@@ -25,8 +30,9 @@ use crate::hooks::HookArguments;
 use crate::lock::Lock;
 use crate::machinery::Controllers;
 use crate::repositories::MappedRepositories;
+use crate::server::{Office, Transport, Workshop};
 use crate::shutdown::Shutdown;
-use crate::{http, machinery, terminal};
+use crate::{machinery, server, terminal};
 use fleet::{Member, MemberArgument};
 
 /// What to run.
@@ -38,13 +44,14 @@ use fleet::{Member, MemberArgument};
            --cluster prod-eu,environment=production,tier=2  these two
 
 Then, in another terminal:
+  baton login 127.0.0.1:8080 --plaintext --username admin --password-stdin < .baton/admin-password
   kubectl --kubeconfig .baton/kubeconfig get secrets -n argocd
   kubectl --kubeconfig .baton/clusters/dev.kubeconfig get pods -A")]
 pub(crate) struct Arguments {
     /// Where kubeconfigs, credentials and objects are kept.
     #[arg(long, default_value = ".baton", value_name = "DIR")]
     data_dir: PathBuf,
-    /// Address of the web page and its health check.
+    /// Address of the API for people, the web pages, webhooks and the health check.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
     /// Address of the control plane's Kubernetes API; members take the ports after it.
@@ -86,9 +93,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         fleet::named(arguments.cluster.clone()).map_err(Failure::usage)?
     };
     let mut shutdown = Shutdown::listen();
-    tokio::select! {
-        ended = serve(&arguments, &members) => match ended? {},
-        () = shutdown.asked() => {}
+    let fleet = tokio::select! {
+        started = start(&arguments, &members) => Some(started?),
+        () = shutdown.asked() => None,
+    };
+    if let Some(fleet) = fleet {
+        fleet.serve(&mut shutdown).await?;
     }
     terminal::remark(if arguments.ephemeral {
         "\nStopped. No objects were kept."
@@ -98,10 +108,47 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the fleet and serves it until dropped.
-async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, Failure> {
+/// A fleet that has been started. Dropping it closes it.
+struct Fleet {
+    _lock: Lock,
+    _control: Running,
+    _members: Vec<Running>,
+    web: TcpListener,
+    router: axum::Router,
+    /// The API for people.
+    office: Office,
+    controllers: Controllers,
+    webhooks: BoxFuture<'static, ()>,
+    /// What people are told once it can be used.
+    told: String,
+}
+
+impl Fleet {
+    /// Serves the fleet until it is told to stop, and its controllers have ended.
+    async fn serve(self, shutdown: &mut Shutdown) -> Result<(), Failure> {
+        // What is not named here lives until the end: the clusters outlast their controllers.
+        let Fleet { web, router, office, controllers, webhooks, told, _lock, _control, _members } = self;
+        let serving = async {
+            // Whoever reads that it is up may ask at once.
+            if !office.ready().await {
+                terminal::remark("The API for people has not read everything yet; it goes on trying.");
+            }
+            terminal::tell(&told);
+            server::serve(web, Transport::Plain, router, std::future::pending()).await;
+        };
+        tokio::select! {
+            ended = controllers.run(shutdown.asked()) => ended.map_err(|error| Failure::failed(error.to_string())),
+            () = office.run() => Err(Failure::failed("the watches of the API for people ended")),
+            () = serving => Err(Failure::failed("the web server ended")),
+            () = webhooks => Err(Failure::failed("the webhook workers ended")),
+        }
+    }
+}
+
+/// Starts the fleet.
+async fn start(arguments: &Arguments, members: &[Member]) -> Result<Fleet, Failure> {
     // Taken first: a second `up` must not get far enough to touch the first one's files.
-    let _lock = Lock::take(&arguments.data_dir)?;
+    let lock = Lock::take(&arguments.data_dir)?;
     let web = TcpListener::bind(arguments.listen)
         .await
         .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
@@ -118,8 +165,8 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     if !arguments.no_demo {
         control.cluster.apply(MANAGER, &demo::placements()).await?;
     }
-    let password = home.admin_password()?;
-    control.cluster.apply(MANAGER, &objects::admin_secret(&password)).await?;
+    objects::provide_notifications(&control.cluster).await?;
+    password::ensure(&home, &control.cluster).await?;
 
     let mut running = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
@@ -139,24 +186,27 @@ async fn serve(arguments: &Arguments, members: &[Member]) -> Result<Infallible, 
     objects::forget_others(&control.cluster, members).await?;
     home.forget_others(members)?;
 
-    let (controllers, beside, webhooks) = controllers(arguments, &control.cluster, &running)?;
-    announce(&home, web_address, &control.server, members);
-    let router = page::router(page::text(&home.shown("kubeconfig"), members), beside);
-    tokio::select! {
-        ended = controllers.run(std::future::pending()) => {
-            Err(Failure::failed(ended.err().map_or_else(|| "the controller ended".to_owned(), |error| error.to_string())))
-        }
-        ended = http::serve(web, router) => match ended {},
-        () = webhooks => Err(Failure::failed("the webhook workers ended")),
-    }
+    let (controllers, office, webhooks, work) = works(arguments, &control.cluster, &running)?;
+    Ok(Fleet {
+        _lock: lock,
+        told: announcement(&home, web_address, &control.server, members),
+        _control: control,
+        _members: running,
+        web,
+        router: page::router(office.routes(), webhooks),
+        office,
+        controllers,
+        webhooks: work.boxed(),
+    })
 }
 
-/// The controllers, which speak to all clusters without a socket; what they serve; and their webhooks' work.
-fn controllers(
+/// The controllers and the API for people, which speak to all clusters without a socket; the endpoint of webhooks and
+/// their work.
+fn works(
     arguments: &Arguments,
     control: &Cluster,
     members: &[Running],
-) -> Result<(Controllers, axum::Router, impl Future<Output = ()> + use<>), Failure> {
+) -> Result<(Controllers, Office, axum::Router, impl Future<Output = ()> + use<>), Failure> {
     let mut settings = Flags::default().settings(NAMESPACE)?;
     settings.deletion_fuse = USUAL_FUSE;
     settings.hooks = arguments.hooks.settings()?;
@@ -166,6 +216,7 @@ fn controllers(
     let cache = arguments.data_dir.join("repositories");
     let repositories = Repositories::new(arguments.repositories.settings(cache, true));
     let generators = machinery::generators(&settings, repositories.clone())?;
+    let asked = machinery::generators(&settings, repositories.clone())?;
     let client = kube::Client::new(control.service(), NAMESPACE);
     let workers = settings.webhook_parallelism;
     let failed = |error: RunError| Failure::failed(error.to_string());
@@ -178,9 +229,21 @@ fn controllers(
         allow_exec: arguments.allow_cluster_exec,
         members: members.iter().map(|member| (member.url(), member.cluster.clone())).collect(),
     });
-    let applications = ApplicationController::new(client, settings, manifests, connect).map_err(failed)?;
-    let controllers = Controllers { sets: Some(sets), applications: Some(applications) };
-    Ok((controllers, webhooks, work))
+    let workshop = Workshop::new(client.clone(), NAMESPACE, connect.clone(), asked, manifests.clone());
+    // Cookies that only TLS carries would never come back here.
+    let for_people = baton_server::Settings { secure: false, ..baton_server::Settings::new(NAMESPACE) };
+    let office = Office::new(client.clone(), connect.clone(), workshop, for_people);
+    let applications =
+        ApplicationController::new(client.clone(), settings, manifests, connect).map_err(failed)?;
+    let settings = NotificationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let notifications = NotificationController::new(client, settings).map_err(failed)?;
+    let controllers = Controllers {
+        sets: Some(sets),
+        applications: Some(applications),
+        notifications: Some(notifications),
+    };
+    Ok((controllers, office, webhooks, work))
 }
 
 /// Reaches the fleet's own members without a socket, and others as their Secrets say.
@@ -198,11 +261,12 @@ impl Connect for InProcess {
     }
 }
 
-fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) {
+fn announcement(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Member]) -> String {
     let mut lines = vec![
         "Baton is up.".to_owned(),
+        format!("  page           http://{web}   (user admin, password in {})", home.shown("admin-password")),
         format!(
-            "  page           http://{web}   (the web UI will ask for user admin, password in {})",
+            "                 baton login {web} --plaintext --username admin --password-stdin < {}",
             home.shown("admin-password")
         ),
         format!("  control plane  https://{}", control.addr()),
@@ -217,7 +281,7 @@ fn announce(home: &Home<'_>, web: SocketAddr, control: &Server, members: &[Membe
         lines.push(format!("                 {:<16} {}", member.name, labels.join(" ")));
     }
     lines.push("Press Ctrl-C to stop.".to_owned());
-    terminal::tell(&lines.join("\n"));
+    lines.join("\n")
 }
 
 /// Members listen on the ports after the control plane's, or on any free ones.
@@ -291,18 +355,5 @@ impl Home<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The password of the user `admin`, made once.
-    fn admin_password(&self) -> Result<String, Failure> {
-        let path = self.directory.join("admin-password");
-        match std::fs::read_to_string(&path) {
-            Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-            _ => {
-                let password = objects::random_password();
-                self.write("admin-password", &format!("{password}\n"))?;
-                Ok(password)
-            }
-        }
     }
 }

@@ -30,6 +30,17 @@ pub(crate) async fn install(control: &Cluster) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// The configuration of notifications, with the catalog in it. One that is there is its owner's and stays as it is.
+pub(crate) async fn provide_notifications(control: &Cluster) -> Result<(), Failure> {
+    let place = control.store().list("configmaps", Some(NAMESPACE), baton_apiserver::store::Page::default());
+    let found = place.map_err(|error| Failure::failed(error.to_string()))?;
+    if found.records.iter().any(|record| &*record.key.name == baton_notifications::CONFIG_MAP) {
+        return Ok(());
+    }
+    control.apply(MANAGER, &baton_notifications::catalog::object(NAMESPACE)).await?;
+    Ok(())
+}
+
 /// The password of `admin`, where Argo CD keeps it.
 pub(crate) fn admin_secret(password: &str) -> Value {
     json!({

@@ -1,27 +1,23 @@
-//! What is served on `--listen`: health for scripts, first steps for people, the demo hosts of the examples, and what
-//! the controllers serve.
+//! What is served on `--listen`: health for scripts, the API and the pages for people, the demo hosts of the examples, and
+//! webhooks.
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
 use super::demo;
-use super::fleet::Member;
 
-/// Pages for people, and whatever else `beside` serves.
-pub(crate) fn router(text: String, beside: Router) -> Router {
-    let text = bytes::Bytes::from(text);
-    let page = move || std::future::ready(plain(text.clone()));
+/// What is for people, and whatever else `beside` serves.
+pub(crate) fn router(for_people: Router, beside: Router) -> Router {
     let healthy = || std::future::ready(plain("ok\n".into()));
     Router::new()
-        .route("/", get(page))
         .route("/healthz", get(healthy))
         .route("/readyz", get(healthy))
         .route(&format!("{}{{*path}}", demo::PREFIX), axum::routing::any(demonstrate))
         .merge(beside)
-        .fallback(|| std::future::ready((StatusCode::NOT_FOUND, plain("not found\n".into()))))
+        .fallback_service(for_people)
 }
 
 async fn demonstrate(request: Request) -> Response {
@@ -36,36 +32,30 @@ fn plain(body: bytes::Bytes) -> Response {
     response
 }
 
-/// What the page says.
-pub(crate) fn text(kubeconfig: &str, members: &[Member]) -> String {
-    let mut text = format!(
-        "Baton is up.\n\nControl plane:\n  kubectl --kubeconfig {kubeconfig} get applicationsets,secrets -A\n\nMember \
-         clusters:\n"
-    );
-    for member in members {
-        text.push_str(&format!("  {}\n", member.name));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use axum::http::StatusCode;
     use tower::ServiceExt as _;
 
     use super::*;
 
     #[tokio::test]
-    async fn known_paths_are_answered_and_others_are_not_found() {
+    async fn known_paths_are_answered_and_others_are_for_people() {
+        let for_people = Router::new().fallback(|| std::future::ready(StatusCode::IM_A_TEAPOT));
+        let beside = Router::new().route("/api/webhook", get(|| std::future::ready(StatusCode::ACCEPTED)));
         for (path, expected) in [
-            ("/", StatusCode::OK),
+            ("/", StatusCode::IM_A_TEAPOT),
             ("/healthz", StatusCode::OK),
+            ("/readyz", StatusCode::OK),
+            ("/api/webhook", StatusCode::ACCEPTED),
+            ("/api/v1/applications", StatusCode::IM_A_TEAPOT),
             ("/demo/gitea/api/v1/version", StatusCode::OK),
             ("/demo/nothing", StatusCode::NOT_FOUND),
-            ("/nothing", StatusCode::NOT_FOUND),
         ] {
             let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
-            let answer = router(String::new(), Router::new()).oneshot(request).await.expect("an answer");
+            let answer =
+                router(for_people.clone(), beside.clone()).oneshot(request).await.expect("an answer");
             assert_eq!(answer.status(), expected, "{path}");
         }
     }

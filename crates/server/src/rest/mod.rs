@@ -1,0 +1,156 @@
+//! The API over HTTP: Argo CD's paths and JSON.
+//!
+//! A thin layer: it finds out which call a request is, reads it within bounds, and writes the answer. Paths are matched as
+//! they were sent, so that a `%2F` stays in its segment.
+
+mod answer;
+mod document;
+mod guard;
+mod lines;
+mod operation;
+mod query;
+mod route;
+mod routes;
+mod serving;
+mod table;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt as _, Limited};
+
+pub use serving::serve;
+
+use crate::auth::cookie;
+use crate::error::{Code, Error};
+use crate::server::{Context, Server};
+use answer::Answer;
+use route::Route;
+
+/// Largest body of a request.
+const LARGEST: usize = 4 << 20;
+/// Largest body of a request of somebody who is not known yet.
+const LARGEST_OF_STRANGERS: usize = 16 << 10;
+/// How long a body may take.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The routes of the API. What is no path of it answers 404.
+pub fn router(server: Server) -> Router {
+    Router::new().fallback(handle).with_state(server)
+}
+
+/// A request whose sender was found out.
+pub(crate) struct Incoming {
+    pub(crate) server: Server,
+    pub(crate) context: Context,
+    pub(crate) names: operation::Names,
+    pub(crate) query: query::Query,
+    /// The `Cookie` lines.
+    pub(crate) cookies: Vec<String>,
+    pub(crate) body: Bytes,
+}
+
+async fn handle(State(server): State<Server>, request: Request<Body>) -> Response<Body> {
+    let id = guard::request_id(request.headers());
+    let events = guard::wants_events(request.headers());
+    let is_api = request.uri().path().starts_with("/api/");
+    let mut response = match answered(&server, request, &id).await {
+        Ok(answer) => answer.respond(events),
+        Err(error) => answer::failure(&error),
+    };
+    guard::protect(response.headers_mut(), &id, is_api, server.0.settings.secure);
+    response
+}
+
+async fn answered(server: &Server, request: Request<Body>, id: &str) -> Result<Answer, Error> {
+    let (parts, body) = request.into_parts();
+    let (method, headers) = (&parts.method, &parts.headers);
+    let segments = route::segments(parts.uri.path())?;
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let (operation, names) = route::find(method, &segments)?;
+    guard::check_content(method, headers)?;
+    let token = Token::of(headers);
+    if token.by_cookie && *method != Method::GET {
+        let url = server.open_context(None, id).await?.configuration.setting("url").map(str::to_owned);
+        guard::check_origin(headers, url.as_deref())?;
+    }
+    let query = query::Query::read(parts.uri.query().unwrap_or_default(), operation.query)?;
+    let context = match operation.open {
+        true => server.open_context(token.text.as_deref(), id).await?,
+        false => server.context(token.text.as_deref(), id).await?,
+    };
+    // Nobody's body is read before it is known who sends it.
+    let most = if context.caller.is_known() { LARGEST } else { LARGEST_OF_STRANGERS };
+    let body = read(method, headers, body, most).await?;
+    let leaves = matches!(operation.route, Route::SignOut | Route::SignOff);
+    let renewed = server.renewal(&context).filter(|_| token.by_cookie && !leaves);
+    let cookies = headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let cookies = cookies.map(str::to_owned).collect();
+    let incoming = Incoming { server: server.clone(), context, names, query, cookies, body };
+    let mut answer = routes::call(operation.route, incoming).await?;
+    if let Some(renewed) = renewed {
+        answer.cookies = cookie::kept(renewed.expose(), server.0.settings.secure, token.cookies);
+    }
+    if answer.forgets {
+        answer.cookies.extend(cookie::forgotten(server.0.settings.secure, token.cookies));
+    }
+    Ok(answer)
+}
+
+async fn read(method: &Method, headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Error> {
+    if *method == Method::GET || *method == Method::HEAD {
+        return Ok(Bytes::new());
+    }
+    let told = headers.get(http::header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let too_large = || Error::new(Code::ResourceExhausted, format!("the body is larger than {most} bytes"));
+    if told.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(BODY_TIME, Limited::new(body, most).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(Error::invalid("the body was cut off")),
+        Err(_) => Err(Error::new(Code::DeadlineExceeded, guard::SLOW)),
+    }
+}
+
+/// What a request shows of its sender.
+struct Token {
+    text: Option<String>,
+    by_cookie: bool,
+    cookies: usize,
+}
+
+// === impl Token ===
+
+impl Token {
+    fn of(headers: &HeaderMap) -> Token {
+        let bearer = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer =
+            bearer.and_then(|text| text.strip_prefix("Bearer ").or_else(|| text.strip_prefix("bearer ")));
+        let held =
+            cookie::read(headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok()));
+        let (kept, cookies) = held.map_or((None, 1), |(token, cookies)| (Some(token), cookies));
+        match bearer.map(str::trim).filter(|token| !token.is_empty()) {
+            Some(token) => Token { text: Some(token.to_owned()), by_cookie: false, cookies },
+            None => Token { by_cookie: kept.is_some(), text: kept, cookies },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for_without_end() {
+        let never = futures::stream::pending::<Result<Bytes, std::convert::Infallible>>();
+        let read = read(&Method::POST, &HeaderMap::new(), Body::from_stream(never), 10).await;
+        let error = read.expect_err("nothing came");
+        assert_eq!(answer::failure(&error).status(), http::StatusCode::REQUEST_TIMEOUT);
+    }
+}

@@ -1,0 +1,16 @@
+//! The API as its callers see it: real HTTP on a socket, a Kubernetes API in memory.
+
+mod applications;
+mod approvals;
+mod auth;
+mod canary;
+mod document;
+mod hostile;
+mod issuer;
+mod matrix;
+mod oidc;
+mod registered;
+mod rollouts;
+mod scene;
+mod sets;
+mod streams;
