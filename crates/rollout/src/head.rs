@@ -124,6 +124,8 @@ pub struct Row {
     pub since: i64,
     /// Number of the write that took it: only if that one is prevented is the slot free again.
     pub taken: u64,
+    /// Whether this run has intended to bring it to its pin, and that was not prevented.
+    pub begun: bool,
 }
 
 /// What a write to an Application is.
@@ -309,7 +311,8 @@ fn written_revisions(revisions: &BTreeMap<SourceKey, Resolution>) -> Vec<(String
 impl Row {
     /// An Application that nothing has been done about.
     pub fn new(id: Fingerprint, pin: Fingerprint) -> Row {
-        Row { id, pin, n: 0, intent: None, fence: false, slot: false, done: None, since: 0, taken: 0 }
+        let (fence, slot, begun) = (false, false, false);
+        Row { id, pin, n: 0, intent: None, fence, slot, done: None, since: 0, taken: 0, begun }
     }
 
     fn write(&self, text: &mut String) {
@@ -317,8 +320,9 @@ impl Row {
         let done = self.done.map_or('-', Done::letter);
         let slot = if self.slot { '+' } else { '-' };
         let fence = if self.fence { '+' } else { '-' };
+        let begun = if self.begun { '+' } else { '-' };
         let Row { id, pin, n, since, taken, .. } = self;
-        let _ = writeln!(text, "{id} {pin} {n} {intent}{slot}{done}{fence} {since} {taken}");
+        let _ = writeln!(text, "{id} {pin} {n} {intent}{slot}{done}{fence}{begun} {since} {taken}");
     }
 
     fn read(line: &str) -> Option<Row> {
@@ -340,10 +344,10 @@ impl Row {
             '-' => None,
             letter => Some(Done::ALL.into_iter().find(|done| done.letter() == letter)?),
         };
-        let fence = flag(letters.next()?)?;
+        let (fence, begun) = (flag(letters.next()?)?, flag(letters.next()?)?);
         let (since, taken) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let ends = letters.next().is_none() && words.next().is_none();
-        ends.then_some(Row { id, pin, n, intent, fence, slot, done, since, taken })
+        ends.then_some(Row { id, pin, n, intent, fence, slot, done, since, taken, begun })
     }
 }
 
@@ -372,6 +376,11 @@ impl Intent {
             Intent::Terminate => 't',
             Intent::Fence => 'f',
         }
+    }
+
+    /// Whether it brings an Application to the pin of its run.
+    pub fn begins(self) -> bool {
+        matches!(self, Intent::Spec | Intent::Start)
     }
 
     /// Whether it asks for a comparison that must have been made before anything is believed.
@@ -415,6 +424,7 @@ mod tests {
                 done,
                 since: since.into(),
                 taken: n.into(),
+                begun: pin % 2 == 0,
             },
         )
     }

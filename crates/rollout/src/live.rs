@@ -83,11 +83,16 @@ pub struct Operation {
 impl Live {
     /// Every mark of a rollout on it.
     pub fn stamps(&self) -> impl Iterator<Item = &Stamp> {
+        self.stamp.iter().chain(self.operations())
+    }
+
+    /// The marks on its operations: the one that waits or runs, and the last that was begun.
+    pub fn operations(&self) -> impl Iterator<Item = &Stamp> {
         let operations = [
             self.operation.as_ref().and_then(Option::as_ref),
             self.last.as_ref().and_then(|last| last.stamp.as_ref()),
         ];
-        self.stamp.iter().chain(operations.into_iter().flatten())
+        operations.into_iter().flatten()
     }
 
     /// The pin of its specification at the revisions of the last full sync.

@@ -263,7 +263,7 @@ impl Machine {
                 .head
                 .row(app.id)
                 // A fence in the place of such a write brings no specification.
-                .is_some_and(|row| !row.fence && matches!(row.intent, Some(Intent::Start | Intent::Spec)));
+                .is_some_and(|row| !row.fence && row.intent.is_some_and(Intent::begins));
             let differs = app.pin.as_ref().is_some_and(|pin| pin.spec != live.spec);
             if wrote_spec && differs && app.adopted.is_none() {
                 app.adopted = Some(live.spec);

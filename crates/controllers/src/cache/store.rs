@@ -39,12 +39,21 @@ pub(crate) struct Store<T> {
 #[derive(Debug)]
 struct Entry<T> {
     held: T,
-    /// A write of it may or may not have taken effect.
-    doubtful: bool,
+    doubt: Option<Doubt>,
     /// The list during or after which this controller wrote it last.
     written: u32,
     /// What it was when its last change was told, where a read has shown more since.
     told: Option<T>,
+}
+
+/// Why the API must be read before what is held is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// A write of it may or may not have taken effect.
+    Write,
+    /// A list showed an older state. Either the list was old, or versions went backwards, as they do when a backup is
+    /// restored.
+    List,
 }
 
 impl<T> Default for Store<T> {
@@ -64,13 +73,13 @@ impl<T: Kept> Store<T> {
 
     /// Whether a read of the API must come before what is held is trusted.
     pub(crate) fn is_doubtful(&self, key: &ObjectKey) -> bool {
-        self.held.get(key).is_some_and(|entry| entry.doubtful)
+        self.held.get(key).is_some_and(|entry| entry.doubt.is_some())
     }
 
     /// A write of it may or may not have taken effect.
     pub(crate) fn doubt(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.held.get_mut(key) {
-            entry.doubtful = true;
+            entry.doubt = Some(Doubt::Write);
         }
     }
 
@@ -81,15 +90,21 @@ impl<T: Kept> Store<T> {
 
     pub(crate) fn listed(&mut self, object: T::Object) -> Option<Change<T>> {
         let key = ObjectKey::of(object.meta());
-        // A list is the truth even when versions went backwards, as they do when a backup is restored; only what was
-        // written since it began may be newer.
-        let newer = self.held.get(&key).is_some_and(|entry| {
-            entry.written == self.list && is_newer(entry.held.metadata(), object.meta())
-        });
         if let Some(seen) = &mut self.seen {
             seen.insert(key.clone());
         }
-        if newer { None } else { Some(self.put(key, object)) }
+        let held = self.held.get_mut(&key);
+        match held.filter(|entry| is_newer(entry.held.metadata(), object.meta())) {
+            // It was written since the list began.
+            Some(entry) if entry.written == self.list => None,
+            Some(entry) => {
+                entry.doubt = Some(Doubt::List);
+                let (shown, held) = (T::keep(object), entry.held.clone());
+                let before = entry.told.replace(shown.clone()).unwrap_or(held);
+                Some(Change { key, before: Some(before), after: Some(shown) })
+            }
+            None => Some(self.put(key, object)),
+        }
     }
 
     pub(crate) fn complete(&mut self) -> Vec<Change<T>> {
@@ -123,9 +138,10 @@ impl<T: Kept> Store<T> {
         let key = ObjectKey::of(object.meta());
         let Some(entry) = self.held.get_mut(&key) else { return };
         let known = entry.held.metadata();
-        if known.uid == object.meta().uid && !is_newer(known, object.meta()) {
+        let older = is_newer(known, object.meta()) && entry.doubt != Some(Doubt::List);
+        if known.uid == object.meta().uid && !older {
             let before = std::mem::replace(&mut entry.held, T::keep(object));
-            (entry.doubtful, entry.written) = (false, self.list);
+            (entry.doubt, entry.written) = (None, self.list);
             if untold {
                 entry.told.get_or_insert(before);
             }
@@ -135,11 +151,11 @@ impl<T: Kept> Store<T> {
     fn put(&mut self, key: ObjectKey, object: T::Object) -> Change<T> {
         let before = self.held.get(&key);
         let same = before.filter(|entry| entry.held.metadata().uid == object.meta().uid);
-        let doubtful = same
-            .is_some_and(|entry| entry.doubtful && version(entry.held.metadata()) == version(object.meta()));
+        let same_state = same.filter(|entry| version(entry.held.metadata()) == version(object.meta()));
+        let doubt = same_state.and_then(|entry| entry.doubt);
         let written = same.map_or(self.list.wrapping_sub(1), |entry| entry.written);
         let held = T::keep(object);
-        let entry = Entry { held: held.clone(), doubtful, written, told: None };
+        let entry = Entry { held: held.clone(), doubt, written, told: None };
         let before = self.held.insert(key.clone(), entry);
         Change { key, before: before.map(|entry| entry.told.unwrap_or(entry.held)), after: Some(held) }
     }
@@ -152,4 +168,60 @@ impl<T: Kept> Store<T> {
 
 fn is_newer(known: &ObjectMeta, seen: &ObjectMeta) -> bool {
     known.uid == seen.uid && version(known) > version(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guarded::Guarded;
+    use baton_api::ApplicationSet;
+    use serde_json::json;
+
+    fn set(version: u64) -> ApplicationSet {
+        serde_json::from_value(json!({
+            "metadata": {"name": "fleet", "namespace": "argocd", "uid": "u", "resourceVersion": version.to_string()},
+            "spec": {"generators": [], "template": {}},
+        }))
+        .expect("a set")
+    }
+
+    fn held(sets: &Store<crate::cache::Held>) -> (u64, bool) {
+        let key = ObjectKey { namespace: "argocd".into(), name: "fleet".into() };
+        (version(sets.get(&key).expect("it is held").metadata()), sets.is_doubtful(&key))
+    }
+
+    fn relisted(known: u64, listed: u64) -> Store<crate::cache::Held> {
+        let mut sets = Store::default();
+        for version in [known, listed] {
+            sets.begin();
+            let change = sets.listed(Guarded(Ok(set(version)))).expect("it is told");
+            let told: Option<crate::cache::Held> = change.after;
+            assert_eq!(told.map(|after| super::version(after.metadata())), Some(version));
+            sets.complete();
+        }
+        sets
+    }
+
+    #[test]
+    fn an_older_list_turns_nothing_back_before_a_read_has_settled_it() {
+        let mut sets = relisted(7, 5);
+        assert_eq!(held(&sets), (7, true));
+        sets.learn(Guarded(Ok(set(7))));
+        assert_eq!(held(&sets), (7, false), "the list was old");
+        let mut sets = relisted(7, 5);
+        sets.learn(Guarded(Ok(set(5))));
+        assert_eq!(held(&sets), (5, false), "a backup was restored");
+        let mut sets = relisted(7, 5);
+        let told = sets.applied(Guarded(Ok(set(8)))).expect("it is told");
+        assert_eq!(told.before.map(|before| version(before.metadata())), Some(5), "what was told last");
+        assert_eq!(held(&sets), (8, false));
+    }
+
+    #[test]
+    fn a_read_that_is_older_than_a_write_of_which_nothing_is_known_settles_nothing() {
+        let mut sets = relisted(5, 7);
+        sets.doubt(&ObjectKey { namespace: "argocd".into(), name: "fleet".into() });
+        sets.learn(Guarded(Ok(set(5))));
+        assert_eq!(held(&sets), (7, true));
+    }
 }

@@ -9,8 +9,8 @@ use baton_api::phases::DeploymentStrategy;
 use baton_generators::kinds;
 use baton_hooks::{Finding, Severity};
 use baton_phases::{
-    CallKey, CallResult, Decision, Hold, Notice, Plan, Seen, Situation, Strategy, Target, decide, details,
-    identity, misplaced,
+    CallKey, CallResult, Decision, Hold, Notice, Plan, Progress, Seen, Situation, Strategy, Target, decide,
+    details, identity, misplaced,
 };
 
 use super::calls::Ended;
@@ -67,14 +67,14 @@ impl Court<'_> {
         let (round, owner) = (self.round, self.owner);
         let targets = round.targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
         let (known, read, mut notices) = self.strategy(generator, memory, plans);
-        let seen = self.seen(targets, memory);
         let begin = owner.begin(generator);
-        let stored = memory.whole(generator, &begin);
-        let id = stored.map(|stored| stored.rollout_id.as_str());
+        let id = memory.whole(generator, &begin).map(|stored| stored.rollout_id.as_str());
         let rollout = match &known {
             Known::Wanted(plan) => identity::follow(id, plan, round.run, &self.pins(targets)),
             Known::Invalid(_) | Known::Removed(_) => id.unwrap_or_default().to_owned(),
         };
+        let seen = self.seen(targets, memory, identity::run_of(&rollout).unwrap_or(0));
+        let stored = memory.whole(generator, &begin);
         let kind = self.set.spec.generators.get(generator).and_then(|it| kinds(it).first().copied());
         let kind = kind.or(stored.map(|stored| stored.generator_type.as_str())).unwrap_or_default();
         let names: BTreeSet<&str> = targets.iter().map(|target| &*target.name).collect();
@@ -204,15 +204,22 @@ impl Court<'_> {
         targets.iter().filter_map(pin).collect()
     }
 
-    fn seen(&self, targets: &[Target], memory: &Memory) -> BTreeMap<Arc<str>, Seen> {
+    /// How far each target is in the rollout that began with the run `first`. What an earlier rollout has left under way
+    /// has not started in this one.
+    fn seen(&self, targets: &[Target], memory: &Memory, first: u64) -> BTreeMap<Arc<str>, Seen> {
         let seen = |target: &Target| {
             let app = self.round.seen.get(&target.name)?;
+            let touched = app.touched.is_some_and(|run| run >= first);
+            let progress = match &app.progress {
+                Progress::UnderWay if !touched => Progress::NotStarted,
+                progress => progress.clone(),
+            };
             // The pin of the run, also of one that is being put back to another.
             let of_run = self.round.pins.get(&target.name).unwrap_or(&app.pin);
             let seen = Seen {
-                progress: app.progress.clone(),
+                progress,
                 pin: app.pin.clone(),
-                touched: app.touched,
+                touched,
                 skipped: app.skipped,
                 good: memory.good.last(&target.name, of_run),
             };

@@ -46,8 +46,6 @@ struct Ground<'a> {
     api: Api,
     /// The set as the API last told.
     told: Option<Value>,
-    /// Whether the set was read in this very round.
-    fresh: bool,
 }
 
 impl Phases {
@@ -82,8 +80,7 @@ impl Phases {
         let given = version(round.set);
         // Whoever tells of a set that is older than what was written here does not know it as it is.
         memory.doubts_set |= given < memory.sure && memory.newer_than(given).is_none();
-        let fresh = memory.doubts_set;
-        if fresh && !self.reread(key, memory, &api).await? {
+        if memory.doubts_set && !self.reread(key, memory, &api).await? {
             return Ok(Ruling::held(round, given, "the ApplicationSet is gone"));
         }
         let (told, newer) = match memory.newer_than(given) {
@@ -99,7 +96,7 @@ impl Phases {
             return Ok(Ruling { again: true, set: told, ..held });
         }
         memory.follow(&set.status.phases);
-        let ground = Ground { key, set, round, api, told, fresh };
+        let ground = Ground { key, set, round, api, told };
         self.decide(ground, memory).await
     }
 
@@ -303,9 +300,6 @@ impl Phases {
     /// Whether the set still says what was decided on. What a cache shows may be old, even where it is what was last written
     /// here, and what was recorded since must not be called again.
     async fn is_current(&self, ground: &mut Ground<'_>, memory: &mut Memory) -> Result<bool, PhaseError> {
-        if ground.fresh {
-            return Ok(true);
-        }
         let found = ground.api.sets.get(&ground.key.name).await.map_err(PhaseError::Set)?;
         let Some(raw) = found.filter(|raw| raw["metadata"]["uid"] == *memory.uid) else {
             memory.doubts_set = true;

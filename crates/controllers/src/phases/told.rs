@@ -47,8 +47,8 @@ pub(crate) struct SeenApp {
     pub(crate) progress: Progress,
     /// What it is on its way to.
     pub(crate) pin: Arc<str>,
-    /// Whether this run has written it.
-    pub(crate) touched: bool,
+    /// The newest run that has brought it to its pin, or is about to.
+    pub(crate) touched: Option<u64>,
     /// Whether it counts as done because a person said so.
     pub(crate) skipped: bool,
 }

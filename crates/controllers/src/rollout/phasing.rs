@@ -321,7 +321,7 @@ mod tests {
             pin: None,
             failure: None,
             regressed: None,
-            touched: true,
+            touched: Some(1),
             skipped: outdated,
             outdated,
         };

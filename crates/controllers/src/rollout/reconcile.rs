@@ -475,6 +475,9 @@ impl Reconciler {
         });
         let at_once = self.settings.concurrent_application_updates.max(LEAST_AT_ONCE);
         let results: Vec<(Write, Written)> = stream::iter(attempts).buffered(at_once).collect().await;
+        // Of each write the machine is told what became of it, whatever became of another: what it believes to be under
+        // way it neither makes again nor prevents.
+        let mut first_error = Ok(());
         for (write, written) in results {
             match written {
                 Written::Answer(answer) => {
@@ -494,14 +497,14 @@ impl Reconciler {
                 }
                 Written::Failed(why) => {
                     desk.hold_back(&write, why);
-                    self.look(key, desk, offer, &write).await?;
+                    first_error = first_error.and(self.look(key, desk, offer, &write).await);
                     continue;
                 }
             }
-            self.look(key, desk, offer, &write).await?;
+            first_error = first_error.and(self.look(key, desk, offer, &write).await);
             desk.machine.failed(&write.name, write.stamp.n);
         }
-        Ok(())
+        first_error
     }
 
     async fn write_one(

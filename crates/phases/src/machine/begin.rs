@@ -120,7 +120,7 @@ impl Work<'_> {
         let joined =
             (0..current.min(self.next.phases.len())).find(|&index| match self.next.phases[index].state {
                 PhaseState::Skipped => self.roster.phases[index].matched > 0,
-                PhaseState::Complete => self.own(index).iter().any(|name| self.is_new(name)),
+                PhaseState::Complete => self.own(index).iter().any(|name| self.has_joined(index, name)),
                 _ => false,
             });
         let Some(index) = joined else { return };
@@ -138,21 +138,32 @@ impl Work<'_> {
         self.enrol(index);
     }
 
-    /// Whether nothing was written for an Application yet.
+    /// Whether nothing was written for an Application in this rollout yet.
     pub(super) fn is_new(&self, name: &str) -> bool {
-        self.seen(name).is_none_or(|seen| seen.progress == Progress::NotStarted)
+        self.seen(name).is_none_or(|seen| seen.progress == Progress::NotStarted && !seen.touched)
+    }
+
+    /// Whether an Application came to a phase that is complete: as a new one, or from another phase, in which it has begun.
+    pub(super) fn has_joined(&self, index: usize, name: &str) -> bool {
+        let phase = &self.next.phases[index];
+        let moved = || {
+            let known = phase.applications.is_empty() || entry(phase, name).is_some();
+            !known && self.seen(name).is_some_and(|seen| seen.touched)
+        };
+        self.is_new(name) || moved()
     }
 
     /// All calls of a phase that is complete have passed, also those whose results are kept elsewhere.
     fn restore_results(&mut self, index: usize) {
         let (plan, own) = (self.phase_plan(index), self.own(index));
-        let new: BTreeSet<Arc<str>> = own.iter().filter(|name| self.is_new(name)).cloned().collect();
+        let joined = own.iter().filter(|name| self.has_joined(index, name));
+        let joined: BTreeSet<Arc<str>> = joined.cloned().collect();
         let phase = self.phase(index);
         for role in ROLES {
             let calls: &[CallPlan] = plan.calls(role);
             let mut sheet = Sheet::read(phase.results(role), calls);
             for (place, call) in calls.iter().enumerate() {
-                let all = own.iter().filter(|name| call.per_target && !new.contains(*name)).cloned();
+                let all = own.iter().filter(|name| call.per_target && !joined.contains(*name)).cloned();
                 let once = (!call.per_target).then(|| Arc::from(""));
                 for target in all.chain(once) {
                     let result = sheet.entry(call, place, &target);
@@ -169,8 +180,8 @@ impl Work<'_> {
     fn restore_entries(&mut self, index: usize) {
         let own = self.own(index);
         let known = |name: &Arc<str>| entry(&self.next.phases[index], name).is_some();
-        let missing: Vec<Arc<str>> =
-            own.into_iter().filter(|name| !known(name) && !self.is_new(name)).collect();
+        let missing = own.into_iter().filter(|name| !known(name) && !self.has_joined(index, name));
+        let missing: Vec<Arc<str>> = missing.collect();
         let entries: Vec<PhaseApplication> = missing
             .iter()
             .map(|name| PhaseApplication {

@@ -37,12 +37,14 @@ impl Work<'_> {
                 false => Gate::Held("it is put back when its turn comes".to_owned()),
             };
         }
-        let open = lets_through(stored, index, &before) && lets_through(&self.next, index, &next);
+        let touched = self.seen(name).is_some_and(|seen| seen.touched);
+        let open =
+            lets_through(stored, index, &before, touched) && lets_through(&self.next, index, &next, touched);
         // Who has come to a phase that is complete goes through it before it is let through, and that is stored first.
         let complete = |status: &GeneratorPhases| {
             status.phases.get(index).is_some_and(|phase| phase.state == PhaseState::Complete)
         };
-        let joins = self.is_new(name) && (complete(stored) || complete(&self.next));
+        let joins = self.has_joined(index, name) && (complete(stored) || complete(&self.next));
         let paused = self.at.hold == Hold::Paused && self.is_new(name);
         match open && !joins && !paused {
             true => Gate::Open { phase: index },
@@ -81,17 +83,19 @@ impl Work<'_> {
     }
 }
 
-/// Whether a status lets an Application of a phase through.
-fn lets_through(status: &GeneratorPhases, index: usize, entry: &PhaseApplication) -> bool {
+/// Whether a status lets an Application of a phase through. What it waits for, or has failed at, may be of an earlier
+/// rollout: only who was brought on its way in this one has begun.
+fn lets_through(status: &GeneratorPhases, index: usize, entry: &PhaseApplication, touched: bool) -> bool {
     let Some(phase) = status.phases.get(index) else { return false };
     let is_current = usize::try_from(status.current_phase).is_ok_and(|current| current == index);
+    let has_begun = is_begun(&entry.state) && (touched || is_well(&entry.state));
     match &phase.state {
         PhaseState::Complete => true,
-        state if is_under_way(state) => is_current || is_begun(&entry.state),
+        state if is_under_way(state) => is_current || has_begun,
         // Who has begun goes on; nobody else does.
-        PhaseState::PreHooks => is_begun(&entry.state),
+        PhaseState::PreHooks => has_begun,
         // What has no good state to go back to is left as it is.
-        PhaseState::Failed => is_begun(&entry.state) && !is_put_back(phase),
+        PhaseState::Failed => has_begun && !is_put_back(phase),
         _ => false,
     }
 }

@@ -41,7 +41,7 @@ impl Work<'_> {
                 PhaseState::Waiting => self.stays_well(index) && self.end_wait(index),
                 PhaseState::Skipped | PhaseState::Complete => self.move_on(index),
                 PhaseState::Failed | PhaseState::Aborted if goes_on(&self.next.phases[index]) => {
-                    self.may_open_next(index) && self.move_on(index)
+                    self.unproved().is_none() && self.may_open_next(index) && self.move_on(index)
                 }
                 PhaseState::RollingBack
                 | PhaseState::RolledBack
@@ -106,7 +106,7 @@ impl Work<'_> {
     /// Ends a phase when its wait is over and all is still well.
     fn end_wait(&mut self, index: usize) -> bool {
         let waits = self.next.phases[index].wait_until.as_ref().is_some_and(|until| until.0 > self.at.now);
-        let ended = !waits && self.is_all_well(index) && self.regressed().is_none();
+        let ended = !waits && self.is_all_well(index) && self.unproved().is_none();
         if !ended || !self.may_open_next(index) {
             return false;
         }
@@ -130,14 +130,23 @@ impl Work<'_> {
         known
     }
 
-    /// An Application of a phase that is complete which is not well any more.
-    pub(super) fn regressed(&self) -> Option<(Arc<str>, &str)> {
+    /// An Application of a phase that is complete which is not well any more, or has not been proved well since the run
+    /// began anew; and what it waits for, in words.
+    pub(super) fn unproved(&self) -> Option<(Arc<str>, String)> {
         let complete = self.next.phases.iter().zip(&self.roster.phases);
         let complete = complete.filter(|(phase, _)| phase.state == PhaseState::Complete);
         let mut names = complete.flat_map(|(_, group)| &group.own);
-        names.find_map(|name| match &self.at.seen.get(name)?.progress {
-            Progress::Regressed(why) => Some((name.clone(), why.as_str())),
-            _ => None,
+        names.find_map(|name| {
+            let why = match &self.at.seen.get(name)?.progress {
+                Progress::Done => return None,
+                Progress::Regressed(why) => format!("was healthy and is no longer: {why}"),
+                Progress::Failed { message, .. } => format!("was healthy and has failed since: {message}"),
+                Progress::AwaitingApproval(what) => format!("needs approval: {what}"),
+                Progress::NotStarted | Progress::UnderWay => {
+                    "has not been proved healthy in this run yet".to_owned()
+                }
+            };
+            Some((name.clone(), why))
         })
     }
 

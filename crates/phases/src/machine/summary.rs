@@ -117,8 +117,8 @@ impl Work<'_> {
                 format!("phase {name:?} waits until {}; `baton appset advance` ends it now", until.0);
             wait("", message, Some(until.0));
         }
-        if let Some((app, why)) = self.regressed() {
-            wait(&app, format!("{app} of an earlier phase was healthy and is no longer: {why}"), None);
+        if let Some((app, why)) = self.unproved() {
+            wait(&app, format!("{app} of an earlier phase {why}"), None);
         }
         if self.list {
             wait(

@@ -41,6 +41,7 @@
 //! that a run keeps to what is decided here (1, 5, 8, 10, 15), Secrets of the set's own namespace (20) and what is told of
 //! `min-version` (42).
 
+mod anew;
 mod back;
 mod calls;
 mod configurations;

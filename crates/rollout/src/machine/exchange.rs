@@ -136,8 +136,8 @@ pub struct Progress {
     pub failure: Option<Blocker>,
     /// Why it is no longer done, where it was.
     pub regressed: Option<Blocker>,
-    /// Whether this run has written it, or is about to.
-    pub touched: bool,
+    /// The newest run that has brought it to its pin, or is about to.
+    pub touched: Option<u64>,
     /// Whether it counts as done because a person said so.
     pub skipped: bool,
     /// Whether what is on record of it is of something else than it is to be, and is about to be amended.

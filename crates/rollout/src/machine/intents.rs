@@ -57,7 +57,9 @@ impl Machine {
                     // A slot that an earlier write took stays taken, and what came of that write still counts.
                     let slot = row.slot && row.taken + 1 != row.n;
                     let intent = slot.then_some(Intent::Fence);
-                    rows.push(Row { intent, fence: false, slot, ..row.clone() })
+                    // Where an earlier write has brought it on its way, its operation tells.
+                    let begun = row.begun && !row.intent.is_some_and(Intent::begins);
+                    rows.push(Row { intent, fence: false, slot, begun, ..row.clone() })
                 }
                 true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
                 true => {}
@@ -65,7 +67,7 @@ impl Machine {
                     true => rows.push(Row { n: row.n + 1, fence: true, ..row.clone() }),
                     false => {
                         let slot = row.slot && row.taken != row.n;
-                        rows.push(Row { intent: None, slot, ..row.clone() })
+                        rows.push(Row { intent: None, slot, begun: false, ..row.clone() })
                     }
                 },
                 false => {}
@@ -249,7 +251,7 @@ impl Machine {
 
     /// Whether what is intended for an Application is what its phase does not let through any more.
     fn is_held_back(&self, name: &str, row: &Row) -> bool {
-        matches!(row.intent, Some(Intent::Start | Intent::Spec)) && self.shut(name).is_some()
+        row.intent.is_some_and(Intent::begins) && self.shut(name).is_some()
     }
 
     pub(super) fn is_active(&self, name: &Arc<str>) -> bool {
@@ -347,6 +349,7 @@ impl Machine {
             slot: row.slot || slot,
             since,
             taken,
+            begun: row.begun || ready.intent.begins(),
             ..row.clone()
         };
         change.rows.push(row);

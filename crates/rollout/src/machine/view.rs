@@ -261,8 +261,6 @@ impl Machine {
             (_, None) => "Application is to be synced".to_owned(),
         };
         let row = self.head.row(app.id);
-        let begun = row.is_some_and(|row| matches!(row.intent, Some(Intent::Start | Intent::Spec)));
-        let synced = row.is_some_and(|row| matches!(row.done, Some(Done::Synced | Done::Tolerated)));
         let failed = match &app.outcome {
             Outcome::Wait(wait) => wait.failed,
             Outcome::Done(done) => *done == Done::Tolerated,
@@ -271,7 +269,7 @@ impl Machine {
         Progress {
             failure: blocker.clone().filter(|_| failed),
             regressed: blocker.clone().filter(|_| matches!(app.outcome, Outcome::Regressed(..))),
-            touched: begun || synced || row.is_some_and(|row| row.slot),
+            touched: self.touched(app),
             skipped: matches!(app.outcome, Outcome::Done(Done::Skipped)),
             outdated: app.pin.as_ref().zip(row).is_some_and(|(pin, row)| pin.hash != row.pin),
             step: app.share.as_ref().and_then(|share| share.step),
@@ -283,6 +281,19 @@ impl Machine {
             blocker,
             pin: app.pin.as_ref().map(|pin| pin.hash),
         }
+    }
+
+    /// The newest run that has brought an Application to its pin, or is about to. A slot that it holds since an earlier
+    /// run tells nothing: what took it was another pin.
+    fn touched(&self, app: &App) -> Option<u64> {
+        let (run, row) = (&self.head.run, self.head.row(app.id));
+        let synced = |row: &Row| matches!(row.done, Some(Done::Synced | Done::Tolerated));
+        if row.is_some_and(|row| row.begun || synced(row)) {
+            return Some(run.seq);
+        }
+        let pin = row.map(|row| row.pin).or(app.pin.as_ref().map(|pin| pin.hash))?;
+        let ours = app.live.iter().flat_map(Live::operations);
+        ours.filter(|stamp| *stamp.set == *run.set && stamp.pin == pin).map(|stamp| stamp.run).max()
     }
 
     fn blocker_of(&self, name: &Arc<str>, app: &App) -> Option<Blocker> {

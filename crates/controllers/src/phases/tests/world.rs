@@ -101,7 +101,7 @@ impl World {
         for target in self.targets.values().flatten() {
             self.pins.insert(target.name.clone(), pin.into());
             let seen =
-                SeenApp { progress: Progress::NotStarted, pin: pin.into(), touched: false, skipped: false };
+                SeenApp { progress: Progress::NotStarted, pin: pin.into(), touched: None, skipped: false };
             self.seen.insert(target.name.clone(), seen);
         }
     }
@@ -180,7 +180,7 @@ impl World {
 
     pub(super) fn see(&mut self, name: &str, progress: Progress) {
         let seen = self.seen.get_mut(name).expect("an Application");
-        (seen.progress, seen.touched) = (progress, true);
+        (seen.progress, seen.touched) = (progress, Some(self.run));
     }
 
     pub(super) async fn pass(&self, seconds: u64) {
