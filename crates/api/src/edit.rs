@@ -51,6 +51,24 @@ pub fn patch_between(raw: &Value, before: &Value, after: &Value) -> Option<Value
     patch(Some(raw), before, after)
 }
 
+/// The JSON merge patch that makes one object into another, for objects that are seen whole: lists are replaced. It is
+/// empty where both are the same.
+pub fn difference(before: &Value, after: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else { return after.clone() };
+    let mut patch = Map::new();
+    for (name, value) in new {
+        match old.get(name) {
+            Some(same) if same == value => {}
+            Some(old) => drop(patch.insert(name.clone(), difference(old, value))),
+            None => drop(patch.insert(name.clone(), value.clone())),
+        }
+    }
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
 /// Applies a JSON merge patch to an element of a list, whose parent can only be replaced whole.
 fn apply(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {

@@ -26,6 +26,7 @@ pub mod scm;
 pub mod source;
 pub mod strategy;
 mod structural;
+pub mod verbs;
 
 pub use application::{Application, ApplicationSpec};
 pub use application_set::{ApplicationSet, ApplicationSetSpec};

@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use baton_api::names::GROUP;
+use baton_api::verbs::{APPROVE_DELETION, SetVerb};
 
 use crate::finding::shown;
 use crate::request::RequestError;
 
 /// Longest action, in bytes.
 const LONGEST: usize = 2 << 10;
-
-/// The name of the action by which a deletion is approved.
-const APPROVE_DELETION: &str = "approve-deletion";
 
 /// What is asked to be done, in the words of policies: `sync`, `action/apps/Deployment/restart`, …
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,31 +36,6 @@ pub enum Verb {
     Action,
     /// To call an extension.
     Invoke,
-}
-
-/// What people do to the rollout of an ApplicationSet, each with a right of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SetVerb {
-    /// Hold everything.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Give the run up.
-    Abort,
-    /// Try again what failed.
-    Retry,
-    /// Leave out what is waited for.
-    Skip,
-    /// Open the next step or phase.
-    Advance,
-    /// Put one phase back.
-    Rollback,
-    /// Put every phase back.
-    RollbackAll,
-    /// Let a mass deletion happen.
-    ApproveDeletion,
-    /// Add or change hooks.
-    ChangeHooks,
 }
 
 // === impl Verb ===
@@ -94,40 +66,6 @@ impl Verb {
             Verb::Override => "override",
             Verb::Action => "action",
             Verb::Invoke => "invoke",
-        }
-    }
-}
-
-// === impl SetVerb ===
-
-impl SetVerb {
-    /// All of them.
-    pub const ALL: [SetVerb; 10] = [
-        SetVerb::Pause,
-        SetVerb::Resume,
-        SetVerb::Abort,
-        SetVerb::Retry,
-        SetVerb::Skip,
-        SetVerb::Advance,
-        SetVerb::Rollback,
-        SetVerb::RollbackAll,
-        SetVerb::ApproveDeletion,
-        SetVerb::ChangeHooks,
-    ];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            SetVerb::Pause => "pause",
-            SetVerb::Resume => "resume",
-            SetVerb::Abort => "abort",
-            SetVerb::Retry => "retry",
-            SetVerb::Skip => "skip",
-            SetVerb::Advance => "advance",
-            SetVerb::Rollback => "rollback",
-            SetVerb::RollbackAll => "rollback-all",
-            SetVerb::ApproveDeletion => APPROVE_DELETION,
-            SetVerb::ChangeHooks => "change-hooks",
         }
     }
 }
@@ -195,7 +133,7 @@ impl Action {
 
     /// To do something to the rollout of an ApplicationSet.
     pub fn on_set(verb: SetVerb) -> Action {
-        Action(Cow::Owned(format!("action/{GROUP}/ApplicationSet/{}", verb.word())))
+        Action(Cow::Owned(verb.right()))
     }
 
     /// Its text.

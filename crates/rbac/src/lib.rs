@@ -35,7 +35,8 @@ mod roles;
 mod rules;
 mod validate;
 
-pub use action::{Action, SetVerb, Verb};
+pub use action::{Action, Verb};
+pub use baton_api::verbs::SetVerb;
 pub use caller::{Caller, Credential};
 pub use csv::CsvFault;
 pub use decision::{Because, DENIED, Decision, Whose, denial};

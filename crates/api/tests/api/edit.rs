@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use baton_api::edit::{EditError, edit};
+use baton_api::edit::{EditError, difference, edit};
 use baton_api::operation::{Operation, SyncOperation};
 use baton_api::source::Source;
 use baton_api::{Application, ApplicationSet};
@@ -263,4 +263,12 @@ fn unknown_values(value: &Value) -> Vec<Value> {
         Value::Array(elements) => elements.iter().flat_map(unknown_values).collect(),
         _ => Vec::new(),
     }
+}
+
+#[test]
+fn the_patch_between_two_objects_holds_only_what_differs() {
+    let before = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
+    let after = json!({"a": 1, "b": {"c": 4}, "e": [1, 2], "f": "new"});
+    assert_eq!(difference(&before, &after), json!({"b": {"c": 4, "d": null}, "e": [1, 2], "f": "new"}));
+    assert_eq!(difference(&before, &before), json!({}));
 }

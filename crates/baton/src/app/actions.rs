@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::application_status::ResourceStatus;
+use baton_api::edit::difference;
 use baton_api::object::{Object, ResourceKey, group_version};
 use baton_health::Change;
 use baton_sync::approval;
@@ -245,23 +246,6 @@ async fn send(
     Ok(())
 }
 
-/// The JSON merge patch that makes `before` into `after`.
-fn difference(before: &Value, after: &Value) -> Value {
-    let (Value::Object(old), Value::Object(new)) = (before, after) else { return after.clone() };
-    let mut patch = Map::new();
-    for (name, value) in new {
-        match old.get(name) {
-            Some(same) if same == value => {}
-            Some(old) => drop(patch.insert(name.clone(), difference(old, value))),
-            None => drop(patch.insert(name.clone(), value.clone())),
-        }
-    }
-    for name in old.keys().filter(|name| !new.contains_key(*name)) {
-        patch.insert(name.clone(), Value::Null);
-    }
-    Value::Object(patch)
-}
-
 fn key(row: &ResourceStatus) -> ResourceKey {
     let [group, kind, namespace, name] = [&row.group, &row.kind, &row.namespace, &row.name].map(Clone::clone);
     ResourceKey { group, kind, namespace, name }
@@ -271,18 +255,5 @@ fn api_version(row: &ResourceStatus) -> String {
     match row.group.as_str() {
         "" => row.version.clone(),
         group => format!("{group}/{}", row.version),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_patch_holds_only_what_differs() {
-        let before = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
-        let after = json!({"a": 1, "b": {"c": 4}, "e": [1, 2], "f": "new"});
-        assert_eq!(difference(&before, &after), json!({"b": {"c": 4, "d": null}, "e": [1, 2], "f": "new"}));
-        assert_eq!(difference(&before, &before), json!({}));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_api::edit::difference;
 use baton_api::names::application::DELETION_APPROVED;
 use baton_api::object::{Object as _, ResourceKey};
 use baton_health::Change;
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::applications::{Found, Named, deed, difference};
+use super::applications::{Found, Named, deed};
 use super::resources::{Resource, api_version};
 use crate::approvals;
 use crate::audit::Deed;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baton_api::Application;
+use baton_api::edit::difference;
 use baton_api::names::application::{DELETION_APPROVED, REFRESH};
 use baton_api::names::baton::PIN;
 use baton_api::names::finalizer::{RESOURCES, RESOURCES_BACKGROUND, RESOURCES_FOREGROUND};
@@ -422,23 +423,6 @@ fn finalizers(object: &Value, cascade: Option<&str>, how: &Deletion) -> Option<V
     (after != present).then(|| after.into_iter().map(str::to_owned).collect())
 }
 
-/// The JSON merge patch that makes `before` into `after`.
-pub(crate) fn difference(before: &Value, after: &Value) -> Value {
-    let (Value::Object(old), Value::Object(new)) = (before, after) else { return after.clone() };
-    let mut patch = Map::new();
-    for (name, value) in new {
-        match old.get(name) {
-            Some(same) if same == value => {}
-            Some(old) => drop(patch.insert(name.clone(), difference(old, value))),
-            None => drop(patch.insert(name.clone(), value.clone())),
-        }
-    }
-    for name in old.keys().filter(|name| !new.contains_key(*name)) {
-        patch.insert(name.clone(), Value::Null);
-    }
-    Value::Object(patch)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,12 +437,5 @@ mod tests {
         let changed = finalizers(&object(json!(["x", RESOURCES])), Some(RESOURCES_FOREGROUND), &foreground);
         assert_eq!(changed, Some(vec!["x".to_owned(), RESOURCES_FOREGROUND.to_owned()]));
         assert_eq!(finalizers(&object(json!([RESOURCES])), None, &plain), Some(vec![]));
-    }
-
-    #[test]
-    fn a_patch_holds_only_what_differs() {
-        let (before, after) =
-            (json!({"a": 1, "b": {"c": 2, "d": 3}}), json!({"a": 1, "b": {"c": 4}, "f": "new"}));
-        assert_eq!(difference(&before, &after), json!({"b": {"c": 4, "d": null}, "f": "new"}));
     }
 }

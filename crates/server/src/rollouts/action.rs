@@ -8,6 +8,7 @@ use baton_api::application_set::ConditionStatus;
 use baton_api::conditions::application_set::DELETION_HELD;
 use baton_api::names::baton as names;
 use baton_api::phase_status::{PhaseState, PhaseStatus};
+use baton_api::verbs::SetVerb;
 use baton_phases::{Ask, refusal};
 use baton_rollout::control;
 use baton_rollout::explain::Standing;
@@ -55,24 +56,29 @@ impl Action {
         Action::ApproveDeletion,
     ];
 
+    /// The right it takes, and the word for it.
+    pub fn verb(self) -> SetVerb {
+        match self {
+            Action::Pause => SetVerb::Pause,
+            Action::Resume => SetVerb::Resume,
+            Action::Abort => SetVerb::Abort,
+            Action::Retry => SetVerb::Retry,
+            Action::Skip => SetVerb::Skip,
+            Action::Advance => SetVerb::Advance,
+            Action::Rollback => SetVerb::Rollback,
+            Action::RollbackAll => SetVerb::RollbackAll,
+            Action::ApproveDeletion => SetVerb::ApproveDeletion,
+        }
+    }
+
     /// Its word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Action::Pause => "pause",
-            Action::Resume => "resume",
-            Action::Abort => "abort",
-            Action::Retry => "retry",
-            Action::Skip => "skip",
-            Action::Advance => "advance",
-            Action::Rollback => "rollback",
-            Action::RollbackAll => "rollback-all",
-            Action::ApproveDeletion => "approve-deletion",
-        }
+        self.verb().word()
     }
 
     /// How policies name the right to it.
     pub fn right(self) -> String {
-        format!("action/argoproj.io/ApplicationSet/{}", self.as_str())
+        self.verb().right()
     }
 
     /// What its Event is told under.
@@ -224,7 +230,7 @@ pub(crate) fn rights_to_change(before: Option<&ApplicationSet>, after: &Applicat
             .collect()
     };
     if hooks(after) != before.map(&hooks).unwrap_or_default() {
-        rights.push("action/argoproj.io/ApplicationSet/change-hooks".to_owned());
+        rights.push(SetVerb::ChangeHooks.right());
     }
     rights
 }
@@ -254,6 +260,14 @@ mod tests {
 
     fn sense(set: &ApplicationSet, action: Action) -> Result<(), String> {
         action.sense(set, &baton_rollout::explain::standing(set, None, &BTreeMap::new()))
+    }
+
+    #[test]
+    fn every_verb_of_a_rollout_is_read_by_its_own_word() {
+        let read = Action::ALL.map(|action| serde_json::from_value::<Action>(json!(action.as_str())).ok());
+        assert_eq!(read, Action::ALL.map(Some));
+        let verbs = SetVerb::ALL.into_iter().filter(|verb| *verb != SetVerb::ChangeHooks);
+        assert_eq!(Action::ALL.map(Action::verb).to_vec(), verbs.collect::<Vec<_>>());
     }
 
     #[test]
