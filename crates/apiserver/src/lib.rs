@@ -16,6 +16,7 @@ mod discovery;
 mod evictions;
 mod failure;
 mod housekeeping;
+mod logs;
 mod object;
 mod objects;
 mod openapi;

@@ -344,6 +344,7 @@ pub(crate) async fn subresource(
                 replace(call, resource, namespace, name, Some(Part::Other("finalize"))).await
             }
             ("eviction", "POST") => evictions::evict(call, resource, namespace, name).await,
+            ("log", "GET") => crate::logs::answer(call, resource, namespace, name),
             ("binding", "POST") => bind(call, resource, namespace, name).await,
             ("ephemeralcontainers" | "resize", "GET") => get(call, resource, namespace, name),
             ("ephemeralcontainers" | "resize", "PUT") => {

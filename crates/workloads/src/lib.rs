@@ -56,6 +56,7 @@ mod disruption;
 mod family;
 mod job;
 mod kind;
+mod log;
 mod namespace;
 mod naming;
 mod network;
@@ -75,6 +76,7 @@ pub use behaviour::{INHERITED, PREFIX};
 pub use decision::{Action, Decision, Removal, Target};
 pub use family::{Affected, Family, Lookup, affected_by, relatives};
 pub use kind::Kind;
+pub use log::{Log, LogLine, NoLog, containers, log};
 pub use settings::Settings;
 
 use jiff::Timestamp;

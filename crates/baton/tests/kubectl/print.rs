@@ -160,3 +160,18 @@ fn more_than_five_hundred_objects_come_in_chunks() {
     assert!(table.stderr.matches("continue=").count() >= 5, "pages were asked for:\n{}", table.stderr);
     kubectl.run(&["delete", "configmaps", "-l", "many=yes", "--wait=false"]);
 }
+
+#[test]
+fn logs_show_what_containers_have_written() {
+    let kubectl = Session::new("logs");
+    if !kubectl.runs_pods() {
+        return;
+    }
+    kubectl.run_with(&["apply", "-f", "-"], &application("web", 1, "example/web:1"));
+    kubectl.run(&["rollout", "status", "deployment/web"]);
+    let log = kubectl.run(&["logs", "deployment/web"]);
+    assert_has(&log, &["simulated container main of pod ", "image example/web:1 on node "]);
+    assert_eq!(kubectl.run(&["logs", "-l", "app=web", "--tail=1"]).lines().count(), 1);
+    let complaint = kubectl.fails(&["logs", "deployment/web", "-c", "other"]);
+    assert_has(&complaint, &["container other is not valid for pod web-"]);
+}

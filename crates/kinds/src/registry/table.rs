@@ -3,6 +3,7 @@
 use super::{Kind, Subresource, Verbs};
 
 const CREATE: &[&str] = &["create"];
+const GET: &[&str] = &["get"];
 const UPDATE: &[&str] = &["update"];
 
 const STATUS: &[Subresource] = &[Subresource::Status];
@@ -17,6 +18,7 @@ const NAMESPACE: &[Subresource] = &[
 const POD: &[Subresource] = &[
     Subresource::Own { name: "binding", group: "", version: "v1", kind: "Binding", verbs: CREATE },
     Subresource::Own { name: "eviction", group: "policy", version: "v1", kind: "Eviction", verbs: CREATE },
+    Subresource::Own { name: "log", group: "", version: "v1", kind: "Pod", verbs: GET },
     Subresource::Status,
 ];
 const SERVICE_ACCOUNT: &[Subresource] = &[Subresource::Own {
