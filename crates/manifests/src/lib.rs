@@ -14,6 +14,7 @@ mod aside;
 mod cache;
 mod changes;
 mod checkout;
+mod description;
 mod detection;
 mod directory;
 mod documents;
@@ -29,6 +30,7 @@ mod settings;
 mod tools;
 mod workshop;
 
+pub use description::{ChartDetails, Described};
 pub use error::{Fault, ManifestError};
 pub use manifests::{Manifests, Revision};
 pub use request::{Rendered, Request};

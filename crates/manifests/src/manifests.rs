@@ -13,6 +13,7 @@ use crate::aside::aside;
 use crate::cache::{Cache, Key, Outcome, Part};
 use crate::changes::Watched;
 use crate::checkout::Location;
+use crate::description::{ChartDetails, Described};
 use crate::environment::{Environment, Facts};
 use crate::error::{Fault, ManifestError};
 use crate::ground::Ground;
@@ -111,6 +112,31 @@ impl Manifests {
             tag: one.tag.map(|tag| tag.to_string()),
         };
         Ok(resolved.iter().map(revision).collect())
+    }
+
+    /// What the revision of one source says of itself: the one that is stated for it, or the one it would be rendered at.
+    ///
+    /// # Errors
+    /// There is no such source, or its repository cannot be read or has no such revision.
+    pub async fn describe(&self, request: &Request<'_>, at: usize) -> Result<Described, ManifestError> {
+        let inner = &*self.0;
+        let fault = |fault: Fault| located(request, at, fault);
+        let source = request.sources.get(at);
+        let source = source.ok_or_else(|| fault(Fault::Options("there is no such source".to_owned())))?;
+        let exact = request.revisions.get(at).map_or("", String::as_str);
+        let resolved = inner.resolve_one(request, source, exact).await.map_err(fault)?;
+        match &resolved.at {
+            At::Commit(Location { url, access, commit }) => {
+                let described = inner.repositories.describe(url, access, commit).await;
+                described.map(Described::Commit).map_err(|error| fault(error.into()))
+            }
+            At::Version { access, version } => {
+                let wanted = inner.wanted(source, access);
+                let files =
+                    inner.charts.fetch(wanted, version, &inner.settings.limits).await.map_err(fault)?;
+                Ok(Described::Chart(ChartDetails::read(&files)))
+            }
+        }
     }
 
     /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.

@@ -9,6 +9,7 @@ use crate::access::{Access, Credentials};
 use crate::cache::{Cache, Lease, Slot, Turn};
 use crate::command::{Failure, Refusal};
 use crate::complaint::{explain, presentable};
+use crate::description::Description;
 use crate::error::SourceError;
 use crate::fetch::Conversation;
 use crate::location::Remote;
@@ -157,6 +158,23 @@ impl<'a> Distant<'a> {
         })?;
         Tree::set_targets(&mut entries, &targets);
         Ok(self.inner.keep_tree(key, &self.repository, entries))
+    }
+
+    /// What a commit says of itself, fetched when it is not here. Where tags cannot be asked for, none are told.
+    pub(crate) async fn describe(&self, commit: Commit) -> Result<Description, SourceError> {
+        let raw = {
+            let gate = self.inner.gate(&self.slot);
+            let _one = gate.lock().await;
+            self.entries(commit).await?;
+            let _lease = self.lease().await?;
+            let raw = self.store.commit(&self.inner.runner, self.limits(), commit).await;
+            raw.map_err(|failure| explain(&self.repository, failure, &[]))?
+        };
+        let described = Description::read(&raw);
+        Ok(match self.references(None).await {
+            Ok(references) => described.tagged(&references, commit),
+            Err(_) => described,
+        })
     }
 
     /// The entries of a commit's tree, fetched when they are not here. A cache that is broken is thrown away once.

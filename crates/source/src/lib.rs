@@ -15,6 +15,7 @@ mod access;
 mod cache;
 mod command;
 mod complaint;
+mod description;
 mod distant;
 mod error;
 mod fetch;
@@ -34,6 +35,7 @@ mod tree;
 mod web;
 
 pub use access::{Access, RepositorySecret, Trust, access};
+pub use description::Description;
 pub use error::SourceError;
 pub use references::{Commit, Target};
 pub use repositories::Repositories;

@@ -10,6 +10,9 @@ use crate::references::{Commit, References};
 use crate::settings::Limits;
 use crate::tree::{Entry, Object, Tree};
 
+/// Largest commit that is read.
+const LARGEST_COMMIT: usize = 1 << 20;
+
 /// Objects on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
@@ -81,6 +84,17 @@ impl Store {
         let output = runner.output(invocation, 200).await?;
         let text = String::from_utf8_lossy(&output).trim().to_owned();
         Ok((!text.contains(' ')).then_some(text))
+    }
+
+    /// A commit as git stores it.
+    pub(crate) async fn commit(
+        &self,
+        runner: &Runner,
+        limits: &Limits,
+        commit: Commit,
+    ) -> Result<Vec<u8>, Failure> {
+        let invocation = self.invocation(limits, ["cat-file", "commit", commit.as_str()]);
+        runner.output(invocation, LARGEST_COMMIT).await
     }
 
     /// The entries of a commit's tree; links have no target yet.

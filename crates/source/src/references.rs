@@ -112,6 +112,12 @@ impl References {
         }
     }
 
+    /// The names of the tags that lead to a commit.
+    pub(crate) fn tags_of(&self, commit: Commit) -> impl Iterator<Item = &str> {
+        let leading = self.0.iter().filter(move |(_, target)| target.commit == commit);
+        leading.filter_map(|(name, _)| name.strip_prefix("refs/tags/"))
+    }
+
     /// Finds what a revision names, in Argo CD's order: a version range names the highest tag within it; else a
     /// reference of that name; else digits name a commit.
     ///

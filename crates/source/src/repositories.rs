@@ -11,6 +11,7 @@ use crate::access::Access;
 use crate::cache::{Cache, Slot};
 use crate::command::{Failure, Refusal, Runner};
 use crate::complaint::{explain, presentable};
+use crate::description::Description;
 use crate::distant::{Distant, Unread};
 use crate::error::SourceError;
 use crate::footprint::Footprint;
@@ -138,6 +139,42 @@ impl Repositories {
             Location::Local { path, display } => inner.local_tree(&display, &path, *commit).await,
             Location::Remote(remote) => Distant::open(inner, remote, access).await?.tree(*commit).await,
         }
+    }
+
+    /// What a commit says of itself, fetched when it is not here.
+    ///
+    /// # Errors
+    /// The repository cannot be read, or has no such commit.
+    pub async fn describe(
+        &self,
+        url: &str,
+        access: &Access,
+        commit: &Commit,
+    ) -> Result<Description, SourceError> {
+        let inner = &*self.0;
+        let location = inner.locate(url)?;
+        let (path, display, place) = match location {
+            Location::Remote(remote) => {
+                return Distant::open(inner, remote, access).await?.describe(*commit).await;
+            }
+            Location::Directory { path, display } => (inner.snapshots_of(&path), display, None),
+            Location::Local { path, display } => (path.clone(), display, Some(path)),
+        };
+        let store = Store::local(&path);
+        let raw = store.commit(&inner.runner, &inner.settings.limits, *commit).await;
+        let raw = raw.map_err(|failure| match failure {
+            Failure::Exit(complaint) if speaks_of_missing(&complaint) => {
+                not_found(&display, commit.as_str(), "the repository has no such commit")
+            }
+            other => explain_local(&display, &path, other),
+        })?;
+        let described = Description::read(&raw);
+        Ok(match place {
+            Some(place) => {
+                described.tagged(&*inner.local_references(&display, &store, &place).await?, *commit)
+            }
+            None => described,
+        })
     }
 
     /// The contents of files, in the order asked for. Links are followed within the repository.
