@@ -18,7 +18,6 @@ use super::sets::{FoundSet, set_deed};
 use crate::auth::password::random_text;
 use crate::configuration::texts;
 use crate::error::{Code, Error};
-use crate::mirror::Key;
 use crate::objects::{CONFIG_MAPS, SETS, text};
 use crate::rollouts::{Action, Rollout, Summary, of_objects, preview, set_of, sort};
 use crate::server::{Context, Server};
@@ -49,24 +48,18 @@ pub struct Act {
 }
 
 impl Server {
-    /// A line for every set the caller may see: who needs a person first.
+    /// A line for every set the caller may see: who needs a person first. It is of the boards that are put together once
+    /// a second for everybody, and costs nothing beside them.
     ///
     /// # Errors
     /// Not everything was seen yet.
     pub async fn rollouts(&self, context: &Context) -> Result<Value, Error> {
-        self.ready().await?;
-        let mut members: BTreeMap<Key, Vec<Arc<Value>>> = BTreeMap::new();
-        for application in self.0.applications.all() {
-            if let Some(set) = set_of(&application) {
-                members.entry(set).or_default().push(application);
-            }
-        }
-        let now = self.now();
-        let mut items: Vec<Summary> = Vec::new();
-        for set in self.0.sets.all().iter().filter(|set| self.sees_set(context, set)) {
-            let own = members.get(&crate::mirror::key(set)).map(Vec::as_slice).unwrap_or_default();
-            items.extend(of_objects(set, own, now).map(|rollout| rollout.summary));
-        }
+        self.0.boards.synced().await?;
+        let seen = self.0.boards.all().into_iter().filter(|((namespace, name), board)| {
+            let object = self.policy_name(&board.summary.project, namespace, name);
+            self.may(context, "applicationsets", "get", &object)
+        });
+        let mut items: Vec<Summary> = seen.map(|(_, board)| board.summary.clone()).collect();
         sort(&mut items);
         Ok(json!({"items": items}))
     }

@@ -30,11 +30,14 @@ pub use board::{
 };
 pub use preview::preview;
 
+use crate::error::{Code, Error};
 use crate::mirror::{Change, Key, Mirror, key};
 use crate::server::Settings;
 
 /// How often a set is told of at most.
 const TICK: Duration = Duration::from_secs(1);
+/// How long the first reading is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The rollouts of all sets, put together once for everybody who watches. Clones are the same.
 #[derive(Clone)]
@@ -55,6 +58,18 @@ impl Boards {
     /// Every rollout, by namespace and name.
     pub(crate) fn all(&self) -> BTreeMap<Key, Arc<Rollout>> {
         self.boards.read().clone()
+    }
+
+    /// Waits until they were put together once.
+    ///
+    /// # Errors
+    /// It takes too long.
+    pub(crate) async fn synced(&self) -> Result<(), Error> {
+        let mut rounds = self.round.subscribe();
+        match tokio::time::timeout(PATIENCE, rounds.wait_for(|round| *round > 0)).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Error::new(Code::Unavailable, "the server has not read everything yet: try again")),
+        }
     }
 
     /// Says when something changed.
@@ -105,7 +120,8 @@ impl Boards {
         }
         let before = boards.len();
         boards.retain(|key, _| sets.contains_key(key));
-        if changed || boards.len() != before {
+        let first = *self.round.borrow() == 0;
+        if changed || first || boards.len() != before {
             *self.boards.write() = boards;
             self.round.send_modify(|round| *round += 1);
         }

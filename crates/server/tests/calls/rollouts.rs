@@ -31,7 +31,7 @@ async fn a_rollout_is_shown_with_what_the_caller_can_ask() {
         (resume["sensible"].as_bool(), resume["why"].as_str()),
         (Some(false), Some("it is not paused"))
     );
-    let fleet = scene.get(Who::Reader, "/api/v1/rollouts").await.json();
+    let fleet = scene.until(Who::Reader, "/api/v1/rollouts", |fleet| fleet["items"][0].is_object()).await;
     assert_eq!(fleet["items"][0]["name"], "web");
     assert!(fleet["items"][0].get("lanes").is_none());
 }
