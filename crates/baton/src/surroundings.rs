@@ -7,7 +7,7 @@ use std::sync::Arc;
 use baton_api::Application;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_clusters::{BrokenCluster, Cluster, ClusterAccess, Clusters};
-use baton_manifests::{ManifestError, Manifests, Rendered, Request};
+use baton_manifests::{Described, ManifestError, Manifests, Rendered, Request};
 use baton_source::{RepositorySecret, Trust};
 use baton_sync::targets::{self, Place, Targets};
 use baton_sync::tracking::{Method, Tracking, instance_name};
@@ -120,6 +120,33 @@ impl Surroundings {
             api_versions: &cluster.api_versions(),
         };
         manifests.render(&request).await
+    }
+
+    /// What a revision of the first source of an Application says of itself.
+    pub(crate) async fn described(
+        &self,
+        manifests: &Manifests,
+        application: &Application,
+        revision: &str,
+    ) -> Result<Described, ManifestError> {
+        let spec = &application.spec;
+        let request = Request {
+            name: application.metadata.name.as_deref().unwrap_or_default(),
+            instance: "",
+            namespace: "",
+            project: &spec.project,
+            sources: spec.effective_sources(),
+            revisions: &[revision.to_owned()],
+            fresh: false,
+            ignore_cache: false,
+            generate_paths: None,
+            previous: None,
+            secrets: &self.repositories,
+            trust: &self.trust,
+            kube_version: "",
+            api_versions: &[],
+        };
+        manifests.describe(&request, 0).await
     }
 
     /// What is wanted of the cluster.

@@ -77,6 +77,13 @@ impl Clusters {
         drop(before);
     }
 
+    /// Forgets what is known of a cluster: it is read anew when it is next set or asked for.
+    pub fn forget(&self, server: &str) {
+        let gone = self.0.clusters.lock().clusters.remove(server);
+        // Ending watches takes no lock of the registry.
+        drop(gone);
+    }
+
     /// Exchanges the settings. Watches list anew; what they know stays meanwhile.
     pub fn configure(&self, settings: Settings) {
         self.0.settings.send_replace(Arc::new(settings));

@@ -14,6 +14,7 @@ pub(crate) const VERB: &str = "baton.dev/verb";
 pub(crate) const OUTCOME: &str = "baton.dev/outcome";
 pub(crate) const WHY: &str = "baton.dev/reason";
 pub(crate) const PROJECT: &str = "baton.dev/project";
+pub(crate) const RIGHT: &str = "baton.dev/right";
 const REQUEST: &str = "baton.dev/request";
 const PROOF: &str = "baton.dev/proof";
 /// Longest text of an Event.
@@ -32,6 +33,8 @@ pub(crate) struct Deed {
     pub(crate) why: String,
     /// What exactly, where the verb does not say it.
     pub(crate) detail: String,
+    /// Whoever may get this, by resource and object, is told of it, where its kind does not say who.
+    pub(crate) right: Option<(&'static str, String)>,
 }
 
 /// What something was done to.
@@ -104,6 +107,9 @@ fn event(now: Timestamp, caller: &Caller, request: &str, deed: &Deed, outcome: &
         if !text.is_empty() {
             annotations[key] = text.as_str().into();
         }
+    }
+    if let Some((resource, object)) = &deed.right {
+        annotations[RIGHT] = format!("{resource} {}", crate::masking::without_credentials(object)).into();
     }
     json!({
         "apiVersion": "v1", "kind": "Event",

@@ -137,7 +137,7 @@ impl From<kube::Error> for Error {
         let code = match (status.code, status.reason.as_str()) {
             (409, "AlreadyExists") => Code::AlreadyExists,
             (404, _) => Code::NotFound,
-            (422, _) => Code::InvalidArgument,
+            (413 | 422, _) => Code::InvalidArgument,
             (400, _) => Code::FailedPrecondition,
             (401, _) => Code::Unauthenticated,
             (403, _) => Code::PermissionDenied,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_api::Application;
 use baton_api::application::Destination;
@@ -12,6 +13,7 @@ use baton_clusters::{Cluster, ClusterAccess, ClusterError, Clusters, Connect};
 use baton_diff::{Rules, SystemRules};
 use baton_health::Customizations;
 use baton_sync::tracking::{Method, Tracking};
+use futures::AsyncBufRead;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use parking_lot::Mutex;
@@ -23,6 +25,8 @@ use crate::objects::{Objects, SECRETS, encoded, segment};
 
 /// Who owns what actions write: never the controller's manager, which would take it for a part of git.
 const MANAGER: &str = "baton-actions";
+/// How long a cluster may take to begin to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Every cluster there is.
 pub(crate) struct Fleet {
@@ -104,6 +108,15 @@ impl Fleet {
         Ok(self.clusters.all())
     }
 
+    /// Has a cluster read anew: what is known of it is forgotten.
+    ///
+    /// # Errors
+    /// The Secrets cannot be read.
+    pub(crate) async fn forget(&self, server: &str) -> Result<(), Error> {
+        self.clusters.forget(server);
+        self.register().await
+    }
+
     async fn register(&self) -> Result<(), Error> {
         let secrets = Objects::new(&self.control, SECRETS, &self.namespace);
         let query = format!("labelSelector={}", encoded(&format!("{TYPE_LABEL}={TYPE_CLUSTER}")));
@@ -156,6 +169,27 @@ impl Place {
             .body(body.to_string().into_bytes())
             .map_err(|_| Error::invalid("this cannot be the name of an object"))?;
         Ok(self.client.request(request).await?)
+    }
+
+    /// What a Pod's container has written, as it comes.
+    ///
+    /// # Errors
+    /// Why there is nothing to read.
+    pub(crate) async fn log(
+        &self,
+        pod: &ResourceKey,
+        asked: &[(&str, String)],
+    ) -> Result<impl AsyncBufRead + Send + use<>, Error> {
+        let query: Vec<String> =
+            asked.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        let (namespace, name) = (segment(&pod.namespace)?, segment(&pod.name)?);
+        let uri = format!("/api/v1/namespaces/{namespace}/pods/{name}/log?{}", query.join("&"));
+        let request = http::Request::get(uri).body(Vec::new());
+        let request = request.map_err(|_| Error::invalid("this cannot be the name of a Pod"))?;
+        match tokio::time::timeout(PATIENCE, self.client.request_stream(request)).await {
+            Ok(stream) => Ok(stream?),
+            Err(_) => Err(Error::new(Code::DeadlineExceeded, "the cluster has not answered in time")),
+        }
     }
 
     /// The object with Secret values hidden.

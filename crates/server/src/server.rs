@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use baton_api::{AppProject, Application, ApplicationSet};
 use baton_clusters::Connect;
 use jiff::Timestamp;
 use kube::Client;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -20,8 +22,9 @@ use crate::configuration::{Configuration, Configured};
 use crate::error::{Code, Error};
 use crate::fleet::Fleet;
 use crate::gate::{Ask, Gate, denied};
+use crate::handlers::logs::AT_ONCE;
 use crate::mirror::Mirror;
-use crate::objects::{Kind, Objects};
+use crate::objects::{Kind, Objects, text};
 use crate::rollouts::Boards;
 use crate::sources::Sources;
 
@@ -38,6 +41,8 @@ pub struct Parts {
     pub gate: Arc<dyn Gate>,
     /// Reads sources and runs generators; without it, what needs that answers 501.
     pub sources: Option<Arc<dyn Sources>>,
+    /// Takes webhooks in at their path; without it, they are answered with 501.
+    pub webhooks: Option<Router>,
 }
 
 /// Says whether objects of people may live in a namespace.
@@ -70,12 +75,15 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) sources: Option<Arc<dyn Sources>>,
+    pub(crate) webhooks: Option<Router>,
     pub(crate) settings: Settings,
     pub(crate) configured: Configured,
     pub(crate) issuer: Issuer,
     pub(crate) attempts: Attempts,
     pub(crate) decoy: Decoy,
     pub(crate) logins: Semaphore,
+    /// Room for those who read logs.
+    pub(crate) logs: Arc<Semaphore>,
     pub(crate) fleet: Fleet,
     pub(crate) applications: Mirror,
     pub(crate) sets: Mirror,
@@ -119,7 +127,7 @@ impl Settings {
 impl Server {
     /// A server that has read nothing yet: [`Server::run`] does.
     pub fn new(parts: Parts, settings: Settings) -> Server {
-        let Parts { client, connect, gate, sources } = parts;
+        let Parts { client, connect, gate, sources, webhooks } = parts;
         Server(Arc::new(Inner {
             configured: Configured::new(client.clone(), &settings.namespace, settings.fresh),
             fleet: Fleet::new(client.clone(), connect, &settings.namespace),
@@ -127,12 +135,14 @@ impl Server {
             attempts: Attempts::default(),
             issuer: Issuer::default(),
             logins: Semaphore::new(LOGINS),
+            logs: Arc::new(Semaphore::new(AT_ONCE)),
             applications: Mirror::new::<Application>(),
             sets: Mirror::new::<ApplicationSet>(),
             boards: Boards::default(),
             client,
             gate,
             sources,
+            webhooks,
             settings,
         }))
     }
@@ -146,6 +156,13 @@ impl Server {
             inner.sets.run(inner.client.clone(), only),
             inner.boards.run(&inner.sets, &inner.applications, &inner.settings),
         );
+    }
+
+    /// Every set as it was last seen, where sets may live.
+    pub fn known_sets(&self) -> Vec<ApplicationSet> {
+        let lives = |set: &Arc<Value>| self.0.settings.allows(text(set, "/metadata/namespace"));
+        let all = self.0.sets.all().into_iter().filter(lives);
+        all.filter_map(|set| ApplicationSet::deserialize(&*set).ok()).collect()
     }
 
     /// Waits until lists show everything there is.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use baton_api::{Application, ApplicationSet};
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// What becomes of a question, later.
@@ -16,4 +17,32 @@ pub trait Sources: Send + Sync {
 
     /// The objects that an Application's sources describe, tracked and with namespaces.
     fn targets<'a>(&'a self, application: &'a Application) -> Later<'a, Vec<Value>>;
+
+    /// What a revision of the only source of an Application says of itself.
+    fn describe<'a>(&'a self, application: &'a Application, revision: &'a str) -> Later<'a, Described>;
+}
+
+/// What a revision of a source says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Described {
+    /// A commit.
+    Commit {
+        /// Who wrote it.
+        author: String,
+        /// When.
+        date: Timestamp,
+        /// Tags that lead to it.
+        tags: Vec<String>,
+        /// Its message.
+        message: String,
+    },
+    /// A version of a chart.
+    Chart {
+        /// In a sentence.
+        description: String,
+        /// Where it lives.
+        home: String,
+        /// Who cares for it.
+        maintainers: Vec<String>,
+    },
 }

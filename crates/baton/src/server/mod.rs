@@ -5,6 +5,7 @@ mod pages;
 mod rights;
 mod serving;
 mod sources;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use baton_clusters::{Connect, OverNetwork};
-use baton_controllers::AllowedNamespaces;
+use baton_controllers::{AllowedNamespaces, webhook};
 use baton_hooks::Secret;
 use baton_server::{Parts, Server, Settings, rest};
 use baton_source::Repositories;
@@ -36,6 +37,7 @@ use certificates::Certificates;
 use rights::LiveRights;
 pub(crate) use serving::{Transport, serve};
 pub(crate) use sources::Workshop;
+use webhooks::Bell;
 
 /// Where Argo CD keeps the password of `admin` that was made at the first start.
 const INITIAL_PASSWORD: &str = "argocd-initial-admin-secret";
@@ -116,7 +118,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     prepare(&client, namespace).await?;
     let connect: Arc<dyn Connect> = Arc::new(OverNetwork { allow_exec: arguments.allow_cluster_exec });
     let workshop = Workshop::new(client.clone(), namespace, connect.clone(), generators, manifests);
-    let office = Office::new(client, connect, workshop, settings);
+    let bell = Arc::new(Bell::new(client.clone(), namespace));
+    let (hooked, work) = baton_controllers::webhook::webhooks(bell.clone(), &webhook::Settings::default());
+    let office = Office::new(client, connect, workshop, settings, Some(hooked));
+    bell.hang(office.server.clone());
     let routes = office.routes();
     let serving = async {
         let scheme = if certificates.is_some() { "https" } else { "http" };
@@ -133,6 +138,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         () = serving => {}
         () = office.run() => return Err(Failure::failed("the watches of the server ended")),
         () = renewing => {}
+        () = bell.run() => return Err(Failure::failed("the watch of what webhooks are signed with ended")),
+        () = work.run() => {}
     }
     terminal::remark("Stopped.");
     Ok(())
@@ -155,6 +162,7 @@ impl Office {
         connect: Arc<dyn Connect>,
         workshop: Workshop,
         settings: Settings,
+        webhooks: Option<Router>,
     ) -> Office {
         let rights = Arc::new(LiveRights::new(&settings.namespace));
         let secure = settings.secure;
@@ -163,6 +171,7 @@ impl Office {
             connect,
             gate: rights.clone(),
             sources: Some(Arc::new(workshop)),
+            webhooks,
         };
         Office { server: Server::new(parts, settings), rights, client, secure }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use baton_api::{Application, ApplicationSet};
 use baton_clusters::{Clusters, Connect};
 use baton_generators::Generators;
-use baton_manifests::Manifests;
-use baton_server::{Later, Sources};
+use baton_manifests::{self as manifests, Manifests};
+use baton_server::{Described, Later, Sources};
 use kube::Client;
 use serde_json::Value;
 
@@ -56,6 +56,26 @@ impl Workshop {
     }
 }
 
+impl Workshop {
+    async fn described(&self, application: &Application, revision: &str) -> Result<Described, Failure> {
+        let surroundings = Surroundings::read(&self.client, &self.namespace).await?;
+        let described = surroundings.described(&self.manifests, application, revision).await;
+        Ok(match described.map_err(|error| Failure::failed(error.to_string()))? {
+            manifests::Described::Commit(commit) => Described::Commit {
+                author: commit.author,
+                date: commit.date,
+                tags: commit.tags,
+                message: commit.message,
+            },
+            manifests::Described::Chart(chart) => Described::Chart {
+                description: chart.description,
+                home: chart.home,
+                maintainers: chart.maintainers,
+            },
+        })
+    }
+}
+
 impl Sources for Workshop {
     fn generate<'a>(&'a self, set: &'a ApplicationSet) -> Later<'a, Vec<Value>> {
         Box::pin(async move { self.generated(set).await.map_err(|failure| failure.to_string()) })
@@ -63,5 +83,11 @@ impl Sources for Workshop {
 
     fn targets<'a>(&'a self, application: &'a Application) -> Later<'a, Vec<Value>> {
         Box::pin(async move { self.wanted(application).await.map_err(|failure| failure.to_string()) })
+    }
+
+    fn describe<'a>(&'a self, application: &'a Application, revision: &'a str) -> Later<'a, Described> {
+        Box::pin(
+            async move { self.described(application, revision).await.map_err(|failure| failure.to_string()) },
+        )
     }
 }

@@ -232,7 +232,8 @@ fn works(
     let workshop = Workshop::new(client.clone(), NAMESPACE, connect.clone(), asked, manifests.clone());
     // Cookies that only TLS carries would never come back here.
     let for_people = baton_server::Settings { secure: false, ..baton_server::Settings::new(NAMESPACE) };
-    let office = Office::new(client.clone(), connect.clone(), workshop, for_people);
+    // Webhooks are taken in beside it, by the controller itself.
+    let office = Office::new(client.clone(), connect.clone(), workshop, for_people, None);
     let applications =
         ApplicationController::new(client.clone(), settings, manifests, connect).map_err(failed)?;
     let settings = NotificationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())

@@ -4,6 +4,7 @@ use baton_api::names::IN_CLUSTER_SERVER;
 use baton_clusters::{Cluster, Connection};
 use serde_json::{Value, json};
 
+use super::cluster_changes::ClusterId;
 use crate::error::Error;
 use crate::objects::text;
 use crate::server::{Context, Server};
@@ -40,12 +41,11 @@ impl Server {
     /// # Errors
     /// The caller may not see it, or there is none: both read the same.
     pub async fn cluster(&self, context: &Context, id: &str, kind: &str) -> Result<Value, Error> {
-        let query = match kind {
-            "" | "url" | "url_escaped" => {
+        let query = match ClusterId::read(id, kind)? {
+            ClusterId { id, by_name: false } => {
                 ClusterQuery { server: id.trim_end_matches('/').to_owned(), name: String::new() }
             }
-            "name" | "name_escaped" => ClusterQuery { name: id.to_owned(), server: String::new() },
-            other => return Err(Error::invalid(format!("{other:?} is no kind of id: url or name"))),
+            ClusterId { id, by_name: true } => ClusterQuery { name: id.to_owned(), server: String::new() },
         };
         let mut found = self.clusters(context, &query).await?;
         match found["items"].as_array_mut().and_then(Vec::pop) {

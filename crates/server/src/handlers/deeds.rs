@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::{ACTOR, OUTCOME, PROJECT, VERB, WHY};
+use crate::audit::{ACTOR, OUTCOME, PROJECT, RIGHT, VERB, WHY};
 use crate::error::Error;
 use crate::objects::{EVENTS, text};
 use crate::server::{Context, Server};
@@ -37,6 +37,9 @@ impl Server {
         let (namespace, name) = (text(about, "/namespace"), text(about, "/name"));
         if !self.0.settings.allows(namespace) {
             return false;
+        }
+        if let Some((resource, object)) = note(event, RIGHT).split_once(' ') {
+            return self.may(context, resource, "get", object);
         }
         // Of what is gone and has left no project, only who may see everything is told.
         let project = |known: Option<String>| match note(event, PROJECT) {

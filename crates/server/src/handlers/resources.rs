@@ -46,15 +46,7 @@ impl Server {
     pub async fn resource_tree(&self, context: &Context, at: &Named) -> Result<Value, Error> {
         let found = self.find(context, at, "get").await?;
         let place = self.place(context, &found).await?;
-        let mut kinds = kinds(&found);
-        kinds.extend(CHILDREN.map(|(version, kind)| (version.to_owned(), kind.to_owned())));
-        place
-            .cluster
-            .ready(&kinds)
-            .await
-            .map_err(|error| Error::new(Code::Unavailable, error.to_string()))?;
-        let roots: Vec<ResourceKey> = found.typed.status.resources.iter().map(approvals::key).collect();
-        let nodes = place.cluster.tree(&roots);
+        let nodes = self.nodes(&found, &place).await?;
         let known: BTreeMap<&ResourceKey, &Node> = nodes.iter().map(|node| (&node.key, node)).collect();
         let nodes: Vec<Value> = nodes.iter().map(|one| node(one, &known)).collect();
         Ok(json!({"nodes": nodes, "orphanedNodes": [], "hosts": [], "shardsCount": 1}))
@@ -216,6 +208,16 @@ impl Server {
             }
         };
         self.audited(context, record, result.map(|_| json!({}))).await
+    }
+
+    /// The resources of an Application and what belongs to them.
+    pub(crate) async fn nodes(&self, found: &Found, place: &Place) -> Result<Vec<Node>, Error> {
+        let mut kinds = kinds(found);
+        kinds.extend(CHILDREN.map(|(version, kind)| (version.to_owned(), kind.to_owned())));
+        let ready = place.cluster.ready(&kinds).await;
+        ready.map_err(|error| Error::new(Code::Unavailable, error.to_string()))?;
+        let roots: Vec<ResourceKey> = found.typed.status.resources.iter().map(approvals::key).collect();
+        Ok(place.cluster.tree(&roots))
     }
 
     pub(crate) async fn place(&self, context: &Context, found: &Found) -> Result<Place, Error> {

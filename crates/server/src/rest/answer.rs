@@ -28,6 +28,10 @@ enum Content {
     Document(&'static str),
     Json(Value),
     Stream(Updates),
+    /// What of a stream of logs are lines, to be kept under a name.
+    Download(Updates, String),
+    /// SVG that holds nothing of anybody who may not be known to all.
+    Picture(String),
     /// The browser goes there.
     Elsewhere(String),
 }
@@ -52,6 +56,15 @@ impl Answer {
         Answer { content: Content::Stream(updates), cookies: Vec::new(), forgets: false }
     }
 
+    /// What a stream of logs says, as a file.
+    pub(super) fn download(updates: Updates, name: String) -> Answer {
+        Answer { content: Content::Download(updates, name), cookies: Vec::new(), forgets: false }
+    }
+
+    pub(super) fn picture(svg: String) -> Answer {
+        Answer { content: Content::Picture(svg), cookies: Vec::new(), forgets: false }
+    }
+
     /// Sends a browser elsewhere.
     pub(super) fn elsewhere(location: String, cookies: Vec<String>) -> Answer {
         Answer { content: Content::Elsewhere(location), cookies, forgets: false }
@@ -74,6 +87,8 @@ impl Answer {
             Content::Document(text) => plain(StatusCode::OK, "application/json", text.to_owned()),
             Content::Json(value) => json(StatusCode::OK, value),
             Content::Stream(updates) => lines::response(updates, events),
+            Content::Download(updates, name) => lines::download(updates, &name),
+            Content::Picture(svg) => plain(StatusCode::OK, "image/svg+xml", svg),
             Content::Elsewhere(location) => elsewhere(&location),
         };
         for cookie in &self.cookies {

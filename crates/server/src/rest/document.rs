@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::operation::{Form, Kind, Operation, Parameter};
 use super::table;
 use crate::error::Error;
+use crate::registered::repository;
 use crate::rollouts::Rollout;
 
 /// Where the document keeps schemas that have a name.
@@ -27,7 +28,7 @@ fn document() -> Value {
     });
     let mut generator = settings.into_generator();
     let mut paths: Map<String, Value> = Map::new();
-    for operation in table::ALL {
+    for operation in table::ALL.iter() {
         let told = described(operation, &mut generator);
         let path = paths.entry(operation.path.replace("...}", "}")).or_insert_with(|| json!({}));
         path[operation.verb.as_str().to_ascii_lowercase()] = told;
@@ -63,7 +64,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     let in_query = operation.query.iter().map(parameter);
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
     let mut told = json!({
-        "operationId": format!("{:?}{}", operation.route, twin(operation)),
+        "operationId": id(operation),
         "summary": operation.about,
         "parameters": parameters,
         "responses": {
@@ -89,6 +90,11 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     told
 }
 
+/// The id of an operation: its call, and what it is about where several have one call.
+fn id(operation: &Operation) -> String {
+    format!("{:?}{}", operation.route, twin(operation)).replace(['(', ')'], "")
+}
+
 /// Tells operations apart that are the same at two places: an id is given once.
 fn twin(operation: &Operation) -> String {
     let before =
@@ -104,6 +110,7 @@ fn content(operation: &Operation, generator: &mut SchemaGenerator) -> Option<Val
     Some(match operation.form {
         Form::Elsewhere => return None,
         Form::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
+        Form::Picture => json!({"image/svg+xml": {"schema": {"type": "string"}}}),
         Form::Json => json!({"application/json": {"schema": (operation.answer)(generator)}}),
         Form::Stream => {
             let line = json!({"type": "object", "properties": {"result": {"type": "object"}, "error": {"type": "object"}}});
@@ -177,6 +184,16 @@ pub(super) fn project_request(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "properties": {"project": project, "upsert": {"type": "boolean"}}})
 }
 
+/// A repository as it shall be.
+pub(super) fn repository(_: &mut SchemaGenerator) -> Schema {
+    Schema::try_from(repository::schema("repo")).unwrap_or_default()
+}
+
+/// Credentials of repositories as they shall be.
+pub(super) fn credentials(_: &mut SchemaGenerator) -> Schema {
+    Schema::try_from(repository::schema("url")).unwrap_or_default()
+}
+
 /// What came of an action, or what would.
 pub(super) fn acted(generator: &mut SchemaGenerator) -> Schema {
     let rollout = generator.subschema_for::<Rollout>();
@@ -202,7 +219,7 @@ mod tests {
     #[test]
     fn every_operation_of_the_table_is_described() {
         let document = document();
-        for operation in table::ALL {
+        for operation in table::ALL.iter() {
             let path = operation.path.replace("...}", "}");
             let verb = operation.verb.as_str().to_ascii_lowercase();
             let told = &document["paths"][&path][&verb];
@@ -225,8 +242,7 @@ mod tests {
 
     #[test]
     fn every_call_has_an_operation_and_every_operation_an_id_of_its_own() {
-        let ids: BTreeSet<String> =
-            table::ALL.iter().map(|one| format!("{:?}{}", one.route, twin(one))).collect();
+        let ids: BTreeSet<String> = table::ALL.iter().map(id).collect();
         assert_eq!(ids.len(), table::ALL.len());
     }
 
@@ -256,7 +272,7 @@ mod tests {
             let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
             assert!(name.bytes().all(sound), "{name}");
         }
-        for operation in table::ALL {
+        for operation in table::ALL.iter() {
             let mut names: Vec<&str> = operation.query.iter().map(|one| one.name).collect();
             let all = names.len();
             names.sort_unstable();

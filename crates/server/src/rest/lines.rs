@@ -7,7 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use http::Response;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -23,6 +23,27 @@ pub(super) fn response(updates: Updates, events: bool) -> Response<Body> {
     let mut response = Response::new(Body::from_stream(framed(updates, events)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+/// The answer that sends what lines of logs say as a file of this name.
+pub(super) fn download(updates: Updates, name: &str) -> Response<Body> {
+    let sound = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let name: String = name.chars().filter(sound).take(200).collect();
+    let lines = updates.filter_map(|update| std::future::ready(logged(update)));
+    let mut response = Response::new(Body::from_stream(lines.map(Ok::<Bytes, Infallible>)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    let kept = HeaderValue::from_str(&format!("attachment;filename=\"{name}.log\""));
+    headers.extend(kept.ok().map(|kept| (CONTENT_DISPOSITION, kept)));
+    response
+}
+
+/// What a line of a log says; nothing of what ends it.
+fn logged(update: Result<Value, Error>) -> Option<Bytes> {
+    let mut line = update.unwrap_or_else(|error| serde_json::json!({"result": {"content": error.message}}));
+    masking::hide(&mut line);
+    let entry = line.get("result").filter(|entry| entry["last"] != true)?;
+    Some(Bytes::from(format!("{}\n", entry["content"].as_str().unwrap_or_default())))
 }
 
 fn framed(updates: Updates, events: bool) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
@@ -65,6 +86,17 @@ mod tests {
         assert!(lines.starts_with("{\"result\":\"https://***@c\"}\n{\"error\":{"), "{lines}");
         let sent = all(events(), true).await;
         assert!(sent.starts_with("data: {\"result\":\"https://***@c\"}\n\ndata: {\"error\":"), "{sent}");
+    }
+
+    #[tokio::test]
+    async fn a_log_is_kept_as_the_lines_it_has() {
+        let entry = |content: &str, last: bool| Ok(json!({"result": {"content": content, "last": last}}));
+        let updates =
+            vec![entry("see https://a:b@c", false), entry("", false), Err(Error::hidden()), entry("", true)];
+        let response = download(futures::stream::iter(updates).boxed(), "web\r\n\"x\"/..");
+        assert_eq!(response.headers()[CONTENT_DISPOSITION], "attachment;filename=\"webx...log\"");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 10).await.expect("a body");
+        assert_eq!(body, "see https://***@c\n\npermission denied\n");
     }
 
     #[tokio::test(start_paused = true)]

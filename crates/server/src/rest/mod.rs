@@ -22,6 +22,7 @@ use axum::extract::State;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
+use tower::ServiceExt as _;
 
 pub use serving::serve;
 
@@ -58,12 +59,30 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
     let id = guard::request_id(request.headers());
     let events = guard::wants_events(request.headers());
     let is_api = request.uri().path().starts_with("/api/");
-    let mut response = match answered(&server, request, &id).await {
-        Ok(answer) => answer.respond(events),
-        Err(error) => answer::failure(&error),
+    let operation = operation_of(&request);
+    let mut response = match (&server.0.webhooks, operation) {
+        // Hosts send what they send: it is read, bounded and judged where webhooks are.
+        (Some(webhooks), Some(Route::Webhook)) => match webhooks.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        },
+        _ => match answered(&server, request, &id).await {
+            Ok(answer) => answer.respond(events),
+            Err(error) => answer::failure(&error),
+        },
     };
     guard::protect(response.headers_mut(), &id, is_api, server.0.settings.secure);
+    if operation == Some(Route::Badge) {
+        guard::open_to_pages(response.headers_mut());
+    }
     response
+}
+
+/// The call that a request is, if it is one.
+fn operation_of(request: &Request<Body>) -> Option<Route> {
+    let segments = route::segments(request.uri().path()).ok()?;
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    route::find(request.method(), &segments).ok().map(|(operation, _)| operation.route)
 }
 
 async fn answered(server: &Server, request: Request<Body>, id: &str) -> Result<Answer, Error> {

@@ -41,6 +41,8 @@ pub(super) enum Form {
     Text,
     /// Line by line, for as long as somebody listens.
     Stream,
+    /// A picture.
+    Picture,
     /// A browser is sent elsewhere.
     Elsewhere,
 }
@@ -130,6 +132,11 @@ impl Operation {
     /// Whose answer is no JSON.
     pub(super) const fn text(self) -> Operation {
         Operation { form: Form::Text, ..self }
+    }
+
+    /// Whose answer is a picture.
+    pub(super) const fn picture(self) -> Operation {
+        Operation { form: Form::Picture, ..self }
     }
 
     /// Whose answer has no end.

@@ -44,6 +44,17 @@ impl Query {
         self.text(name) == "true"
     }
 
+    /// A number, where it is one.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Error> {
+        match self.text(name).as_str() {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| Error::invalid(format!("{name} is a number"))),
+        }
+    }
+
     /// Every value of parameters of these names.
     pub(crate) fn all(&self, names: &[&str]) -> Vec<String> {
         names.iter().for_each(|name| self.check(name));

@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use super::operation::{Names, Operation, Verb};
 use super::table;
 use crate::error::{Code, Error};
+use crate::handlers::repositories::Shelf;
 
 /// Longest path.
 const LONGEST: usize = 8 << 10;
@@ -20,6 +21,8 @@ pub(crate) enum Route {
     SignIn,
     SignOut,
     UserInfo,
+    Badge,
+    Webhook,
     BeginSignOn,
     EndSignOn,
     SignOff,
@@ -51,6 +54,12 @@ pub(crate) enum Route {
     ApplicationEvents,
     ApplicationWindows,
     WatchApplications,
+    Logs,
+    PodLogs,
+    RevisionMetadata,
+    ChartDetails,
+    ApplicationLinks,
+    ResourceLinks,
     Sets,
     Set,
     CreateSet,
@@ -67,16 +76,28 @@ pub(crate) enum Route {
     DetailedProject,
     ProjectEvents,
     ProjectWindows,
+    ProjectLinks,
+    GlobalProjects,
     CreateProjectToken,
     DeleteProjectToken,
     Clusters,
     Cluster,
-    Repositories,
-    Repository,
-    RepositoryCredentials,
+    CreateCluster,
+    UpdateCluster,
+    DeleteCluster,
+    ForgetCluster,
+    List(Shelf),
+    Show(Shelf),
+    Create(Shelf),
+    Update(Shelf),
+    Delete(Shelf),
     Certificates,
+    CreateCertificates,
+    DeleteCertificates,
     Keys,
     Key,
+    CreateKeys,
+    DeleteKey,
     Rollouts,
     Rollout,
     Plan,
@@ -233,7 +254,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_found_by_its_own_path() {
-        for operation in table::ALL {
+        for operation in table::ALL.iter() {
             let path = operation.path.replace("...}", "}").replace('{', "a-").replace('}', "");
             let method: Method = operation.verb.as_str().parse().expect("a method");
             let (found, names) = route(method, &path).expect("an operation");

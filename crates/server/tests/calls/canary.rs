@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::scene::{CANARY, CANARY_BASE64, Scene, Who, application};
 
 /// Every path that shows something.
-pub(crate) const READS: [&str; 42] = [
+pub(crate) const READS: [&str; 55] = [
     "/healthz",
     "/api/version",
     "/api/v1/settings",
@@ -48,6 +48,19 @@ pub(crate) const READS: [&str; 42] = [
     "/api/v1/projects/shop/syncwindows",
     "/api/v1/applications/web-dev/syncwindows",
     "/api/v1/applications/web-dev/manifests",
+    "/api/v1/applications/web-dev/logs",
+    "/api/v1/applications/web-dev/logs?download=true",
+    "/api/v1/applications/web-dev/pods/none/logs",
+    "/api/v1/applications/web-dev/revisions/main/metadata",
+    "/api/v1/applications/web-dev/links",
+    "/api/v1/applications/web-dev/resource/links?kind=Secret&version=v1&namespace=shop&resourceName=keys",
+    "/api/v1/projects/shop/globalprojects",
+    "/api/v1/projects/shop/links",
+    "/api/badge",
+    "/api/badge?name=web-dev&revision=true&showAppName=true",
+    "/api/v1/write-repositories",
+    "/api/v1/write-repocreds",
+    "/api/v1/write-repositories/https%3A%2F%2Fgit.example.com%2Fhydrated",
 ];
 
 /// A set of two Applications, one of which waits for approval of a prune.

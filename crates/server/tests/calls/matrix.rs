@@ -18,9 +18,16 @@ async fn reading_is_for_whoever_may_see_it() {
         "/api/v1/session/userinfo",
         "/api/v1/openapi.json",
         "/swagger.json",
+        "/api/badge",
+        "/api/badge?name=web-dev&revision=true&showAppName=true",
     ];
-    let beyond_projects =
-        ["/api/v1/clusters/", "/api/v1/repositories/", "/api/v1/certificates", "/api/v1/gpgkeys"];
+    let beyond_projects = [
+        "/api/v1/clusters/",
+        "/api/v1/repositories/",
+        "/api/v1/write-repositories/",
+        "/api/v1/certificates",
+        "/api/v1/gpgkeys",
+    ];
     for path in READS {
         let mut statuses = Vec::new();
         for who in EVERYBODY {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use baton_apiserver::{Cluster, Options};
 use baton_clusters::{ClusterAccess, Connect};
 use baton_server::auth::token::{Claims, ISSUER, SigningKey};
-use baton_server::{Ask, Caller, Decision, Gate, Later, Parts, Server, Settings, Sources};
+use baton_server::{Ask, Caller, Decision, Described, Gate, Later, Parts, Server, Settings, Sources};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -57,6 +57,17 @@ struct NoMembers;
 /// Gives two Applications for every set, and one ConfigMap for every Application.
 struct Scripted;
 
+/// Takes in what names its host.
+async fn webhook(headers: HeaderMap) -> (StatusCode, &'static str) {
+    match headers.contains_key("x-github-event") {
+        true => (StatusCode::OK, "taken"),
+        false => (
+            StatusCode::BAD_REQUEST,
+            "{\"error\":\"Unknown webhook event\",\"message\":\"Unknown webhook event\",\"code\":3}",
+        ),
+    }
+}
+
 impl Gate for Table {
     fn decide(&self, caller: &Caller, ask: &Ask<'_>) -> Decision {
         let fits = |pattern: &str, text: &str| match pattern.strip_suffix('*') {
@@ -95,6 +106,32 @@ impl Sources for Scripted {
             "stringData": {"key": CANARY}});
         Box::pin(async move { Ok(vec![secret]) })
     }
+
+    fn describe<'a>(
+        &'a self,
+        application: &'a baton_api::Application,
+        revision: &'a str,
+    ) -> Later<'a, Described> {
+        let source = application.spec.source.clone().unwrap_or_default();
+        Box::pin(async move {
+            if revision == "gone" {
+                return Err(format!("{}: no such revision", source.repo_url));
+            }
+            Ok(match source.chart.as_str() {
+                "" => Described::Commit {
+                    author: "Ann <ann@example.com>".to_owned(),
+                    date: Timestamp::UNIX_EPOCH,
+                    tags: vec!["v1".to_owned()],
+                    message: format!("what {revision} does, as {} has it", source.repo_url),
+                },
+                chart => Described::Chart {
+                    description: format!("{chart} {revision}"),
+                    home: "https://example.com".to_owned(),
+                    maintainers: vec!["Ann".to_owned()],
+                },
+            })
+        })
+    }
 }
 
 impl Scene {
@@ -131,12 +168,14 @@ impl Scene {
             ["proj:shop:ci", "applicationsets", "*", "shop/*"],
             ["proj:shop:ci", "applications", "!action/*", "*"],
             ["proj:shop:ci", "projects", "get", "shop"],
+            ["proj:shop:ci", "logs", "get", "shop/*"],
         ]);
         let parts = Parts {
             client: Client::new(control.service(), NAMESPACE),
             connect: Arc::new(NoMembers),
             gate: Arc::new(gate),
             sources: Some(Arc::new(Scripted)),
+            webhooks: Some(axum::Router::new().route("/api/webhook", axum::routing::post(webhook))),
         };
         let server = Server::new(parts, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -325,6 +364,9 @@ fn objects(settings: Value) -> Vec<Value> {
         json!({"apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": "creds", "namespace": NAMESPACE, "labels": {"argocd.argoproj.io/secret-type": "repo-creds"}},
             "stringData": {"url": format!("https://me:{CANARY}@git.example.com/team"), "sshPrivateKey": CANARY}}),
+        json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "hydrated", "namespace": NAMESPACE, "labels": {"argocd.argoproj.io/secret-type": "repository-write"}},
+            "stringData": {"url": "https://git.example.com/hydrated", "username": CANARY, "password": CANARY}}),
         map(
             "argocd-ssh-known-hosts-cm",
             json!({"ssh_known_hosts": "# hosts\ngit.example.com ssh-ed25519 aGVsbG8=\n"}),

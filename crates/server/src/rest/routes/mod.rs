@@ -1,6 +1,9 @@
 //! Each call with what a request says of it.
 
-use serde::de::DeserializeOwned;
+mod applications;
+mod incoming;
+mod registered;
+
 use serde_json::json;
 
 use super::Incoming;
@@ -9,19 +12,13 @@ use super::document::DOCUMENT;
 use super::route::{Route, asked};
 use crate::auth::cookie;
 use crate::auth::oidc::handshake::{self, Brought};
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::handlers::accounts::{NewPassword, NewToken};
-use crate::handlers::actions::RunAction;
-use crate::handlers::applications::{Deletion, Named, PatchRequest};
 use crate::handlers::approvals::Verdict;
-use crate::handlers::clusters::ClusterQuery;
-use crate::handlers::filter::Filter;
-use crate::handlers::operations::{RollbackRequest, SyncRequest};
-use crate::handlers::resources::Resource;
+use crate::handlers::extras::BadgeQuery;
 use crate::handlers::rollouts::Act;
 use crate::handlers::sessions::SignIn;
 use crate::handlers::sets::Generation;
-use crate::handlers::trust::CertificateQuery;
 use crate::handlers::watching::Watch;
 
 /// The page of a sign-in by an issuer that has not succeeded.
@@ -34,6 +31,8 @@ pub(super) async fn call(route: Route, request: Incoming) -> Result<Answer, Erro
         Route::Document => Ok(Answer::document(&DOCUMENT)),
         Route::Version => Answer::json(request.server.version(&request.context)),
         Route::Settings => Answer::json(request.server.public_settings(&request.context)),
+        Route::Badge => badge(&request),
+        Route::Webhook => Err(Error::new(Code::Unimplemented, "this server takes no webhooks")),
         Route::SignIn | Route::SignOut | Route::UserInfo => session(route, request).await,
         Route::BeginSignOn | Route::EndSignOn | Route::SignOff => sign_on(route, request).await,
         Route::CanI
@@ -58,16 +57,26 @@ pub(super) async fn call(route: Route, request: Incoming) -> Result<Answer, Erro
         | Route::DetailedProject
         | Route::ProjectEvents
         | Route::ProjectWindows
+        | Route::ProjectLinks
+        | Route::GlobalProjects
         | Route::CreateProjectToken
         | Route::DeleteProjectToken => project(route, request).await,
         Route::Clusters
         | Route::Cluster
-        | Route::Repositories
-        | Route::Repository
-        | Route::RepositoryCredentials
-        | Route::Certificates
+        | Route::CreateCluster
+        | Route::UpdateCluster
+        | Route::DeleteCluster
+        | Route::ForgetCluster => registered::cluster(route, request).await,
+        Route::List(_) | Route::Show(_) | Route::Create(_) | Route::Update(_) | Route::Delete(_) => {
+            registered::repository(route, request).await
+        }
+        Route::Certificates
+        | Route::CreateCertificates
+        | Route::DeleteCertificates
         | Route::Keys
-        | Route::Key => registered(route, request).await,
+        | Route::Key
+        | Route::CreateKeys
+        | Route::DeleteKey => registered::trust(route, request).await,
         Route::Rollouts
         | Route::Rollout
         | Route::Plan
@@ -85,9 +94,25 @@ pub(super) async fn call(route: Route, request: Incoming) -> Result<Answer, Erro
         | Route::RunActionV2
         | Route::ResourceTree
         | Route::ManagedResources
-        | Route::Manifests => resource(route, request).await,
-        other => application(other, request).await,
+        | Route::Manifests
+        | Route::ResourceLinks => applications::resource(route, request).await,
+        Route::Logs | Route::PodLogs => applications::logs(route, request).await,
+        other => applications::application(other, request).await,
     }
+}
+
+fn badge(request: &Incoming) -> Result<Answer, Error> {
+    let Incoming { server, context, query, .. } = request;
+    let asked = BadgeQuery {
+        name: query.text("name"),
+        namespace: query.text("namespace"),
+        projects: query.all(&["project"]),
+        revision: query.is_on("revision"),
+        whole_revision: query.is_on("keepFullRevision"),
+        named: query.is_on("showAppName"),
+        width: query.text("width").parse().ok(),
+    };
+    Ok(Answer::picture(server.badge(context, &asked)))
 }
 
 async fn session(route: Route, request: Incoming) -> Result<Answer, Error> {
@@ -165,78 +190,6 @@ async fn account(route: Route, request: Incoming) -> Result<Answer, Error> {
     }
 }
 
-async fn application(route: Route, request: Incoming) -> Result<Answer, Error> {
-    let Incoming { server, context, query, .. } = &request;
-    let at = || request.named();
-    match route {
-        Route::Application => Answer::json(server.application(context, &at(), &query.text("refresh")).await?),
-        Route::UpdateApplication => {
-            Answer::json(server.update_application(context, &at(), request.body()?).await?)
-        }
-        Route::UpdateSpec => Answer::json(server.update_spec(context, &at(), request.body()?).await?),
-        Route::PatchApplication => {
-            Answer::json(server.patch_application(context, &at(), &request.body::<PatchRequest>()?).await?)
-        }
-        Route::DeleteApplication => {
-            let keep_resources = query.text("cascade") == "false";
-            let how = Deletion { keep_resources, propagation: query.text("propagationPolicy") };
-            Answer::json(server.delete_application(context, &at(), &how).await?)
-        }
-        Route::Sync => Answer::json(server.sync(context, &at(), request.body::<SyncRequest>()?).await?),
-        Route::Rollback => {
-            Answer::json(server.rollback(context, &at(), request.body::<RollbackRequest>()?).await?)
-        }
-        Route::Terminate => Answer::json(server.terminate(context, &at()).await?),
-        Route::CreateApplication => {
-            Answer::json(server.create_application(context, request.body()?, query.is_on("upsert")).await?)
-        }
-        Route::ApplicationWindows => Answer::json(server.application_windows(context, &at()).await?),
-        Route::ApplicationEvents => Answer::json(server.application_events(context, &at()).await?),
-        Route::WatchApplications => {
-            let watch = Watch {
-                filter: request.filter("appNamespace"),
-                since: query.text("resourceVersion"),
-                fields: query.text("fields"),
-            };
-            Ok(Answer::stream(server.watch_applications(context, watch).await?))
-        }
-        _ => {
-            let list = server.applications(context, &request.filter("appNamespace")).await?;
-            Answer::json(list)?.only(&query.text("fields"))
-        }
-    }
-}
-
-async fn resource(route: Route, request: Incoming) -> Result<Answer, Error> {
-    let Incoming { server, context, query, .. } = &request;
-    let (at, which) = (request.named(), || request.resource("resourceName"));
-    match route {
-        Route::ResourceTree => Answer::json(server.resource_tree(context, &at).await?),
-        Route::Manifests => Answer::json(server.manifests(context, &at, &query.text("revision")).await?),
-        Route::ManagedResources => {
-            let answer = server.managed_resources(context, &at, &request.resource("name")).await?;
-            Answer::json(answer)?.only(&query.text("fields"))
-        }
-        Route::PatchResource => {
-            let (patch, kind) = (request.body::<String>()?, query.text("patchType"));
-            Answer::json(server.patch_resource(context, &at, &which(), &kind, &patch).await?)
-        }
-        Route::DeleteResource => {
-            Answer::json(server.delete_resource(context, &at, &which(), query.is_on("orphan")).await?)
-        }
-        Route::ResourceActions => Answer::json(server.actions(context, &at, &which()).await?),
-        Route::RunAction => {
-            let action = request.body::<String>()?;
-            let run = RunAction { resource: which(), action, resource_action_parameters: None };
-            Answer::json(server.run_action(context, &at, &run).await?)
-        }
-        Route::RunActionV2 => {
-            Answer::json(server.run_action(context, &at, &request.body::<RunAction>()?).await?)
-        }
-        _ => Answer::json(server.resource(context, &at, &which()).await?),
-    }
-}
-
 async fn set(route: Route, request: Incoming) -> Result<Answer, Error> {
     let Incoming { server, context, names, query, .. } = &request;
     let at = || (query.text("appsetNamespace"), names.text("name"));
@@ -291,6 +244,8 @@ async fn project(route: Route, request: Incoming) -> Result<Answer, Error> {
         Route::DeleteProject => Answer::json(server.delete_project(context, names.text("name")).await?),
         Route::DetailedProject => Answer::json(server.detailed_project(context, names.text("name")).await?),
         Route::ProjectEvents => Answer::json(server.project_events(context, names.text("name")).await?),
+        Route::ProjectLinks => Answer::json(server.project_links(context, names.text("name")).await?),
+        Route::GlobalProjects => Answer::json(server.global_projects(context, names.text("name")).await?),
         Route::ProjectWindows => Answer::json(server.project_windows(context, names.text("name"))?),
         Route::CreateProjectToken => {
             let (project, role) = (names.text("project"), names.text("role"));
@@ -305,40 +260,6 @@ async fn project(route: Route, request: Incoming) -> Result<Answer, Error> {
             Answer::json(server.delete_project_token(context, project, role, iat, &id).await?)
         }
         _ => Answer::json(server.projects(context, &query.text("name")).await?)?.only(&query.text("fields")),
-    }
-}
-
-async fn registered(route: Route, request: Incoming) -> Result<Answer, Error> {
-    let Incoming { server, context, names, query, .. } = &request;
-    match route {
-        Route::Clusters => {
-            let query = ClusterQuery { server: query.text("server"), name: query.text("name") };
-            Answer::json(server.clusters(context, &query).await?)
-        }
-        Route::Cluster => {
-            Answer::json(server.cluster(context, names.text("id"), &query.text("id.type")).await?)
-        }
-        Route::Repository => {
-            let project = query.text("appProject");
-            Answer::json(server.repository(context, names.text("repo"), &project).await?)
-        }
-        Route::RepositoryCredentials => {
-            Answer::json(server.repository_credentials(context, &query.text("url")).await?)
-        }
-        Route::Certificates => {
-            let query = CertificateQuery {
-                host: query.text("hostNamePattern"),
-                kind: query.text("certType"),
-                algorithm: query.text("certSubType"),
-            };
-            Answer::json(server.certificates(context, &query).await?)
-        }
-        Route::Keys => Answer::json(server.keys(context, &query.text("keyID")).await?),
-        Route::Key => Answer::json(server.key(context, names.text("keyID")).await?),
-        _ => {
-            let (url, project) = (query.text("repo"), query.text("appProject"));
-            Answer::json(server.repositories(context, &url, &project).await?)
-        }
     }
 }
 
@@ -381,54 +302,5 @@ async fn approval(route: Route, request: Incoming) -> Result<Answer, Error> {
             Answer::json(server.deeds(context, limit).await?)
         }
         _ => Answer::json(server.approvals(context).await?),
-    }
-}
-
-// === impl Incoming ===
-
-impl Incoming {
-    /// The body, as the call wants it. None at all is an empty one.
-    fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        serde_json::from_slice(bytes).map_err(|error| {
-            // The words of the error may hold what was sent, which may be a password.
-            let place = format!("line {}, column {}", error.line(), error.column());
-            let what = match error.classify() {
-                serde_json::error::Category::Data => "is not what the call takes",
-                _ => "is no JSON",
-            };
-            Error::invalid(format!("the body {what} ({place})"))
-        })
-    }
-
-    /// The Application that is meant.
-    fn named(&self) -> Named {
-        Named {
-            name: self.names.text("name").to_owned(),
-            namespace: self.query.text("appNamespace"),
-            project: self.query.text("project"),
-        }
-    }
-
-    /// The resource that is meant, whose name stands under a parameter of this name.
-    fn resource(&self, name: &str) -> Resource {
-        let text = |name: &str| self.query.text(name);
-        Resource {
-            group: text("group"),
-            version: text("version"),
-            kind: text("kind"),
-            namespace: text("namespace"),
-            resource_name: text(name),
-        }
-    }
-
-    fn filter(&self, namespace: &str) -> Filter {
-        Filter {
-            name: self.query.text("name"),
-            namespace: self.query.text(namespace),
-            projects: self.query.all(&["projects", "project"]),
-            selector: self.query.text("selector"),
-            repo: self.query.text("repo"),
-        }
     }
 }
