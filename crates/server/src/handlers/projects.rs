@@ -52,7 +52,11 @@ impl Server {
         let clusters = self.clusters(context, &ClusterQuery::default()).await?;
         let items = clusters["items"].as_array().into_iter().flatten();
         let own: Vec<&Value> = items.filter(|cluster| cluster["project"] == name).collect();
-        Ok(json!({"project": project, "repositories": repositories["items"], "clusters": own}))
+        let globals = self.global_projects(context, name).await?;
+        Ok(json!({
+            "project": project, "globalProjects": globals["items"], "repositories": repositories["items"],
+            "clusters": own,
+        }))
     }
 
     /// The Events about a project.

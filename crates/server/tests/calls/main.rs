@@ -2,11 +2,13 @@
 
 mod applications;
 mod approvals;
+mod around;
 mod auth;
 mod canary;
 mod document;
 mod hostile;
 mod issuer;
+mod logs;
 mod matrix;
 mod oidc;
 mod registered;
@@ -14,3 +16,4 @@ mod rollouts;
 mod scene;
 mod sets;
 mod streams;
+mod writing;

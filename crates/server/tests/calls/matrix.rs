@@ -94,10 +94,43 @@ async fn what_may_not_be_seen_looks_as_if_it_were_not_there() {
 
 #[tokio::test]
 async fn changing_is_for_whoever_may() {
+    let on = |collection: &str, url: &str| {
+        format!("/api/v1/{collection}/{}", url.replace(':', "%3A").replace('/', "%2F"))
+    };
     let new = crate::scene::application("new", "shop", None, json!({}));
-    let writes: [(&str, &str, Value, [u16; 4]); 18] = [
+    let repository = json!({"repo": "https://git.example.com/new"});
+    let credentials = json!({"url": "https://git.example.com/new"});
+    let cluster = json!({"server": "https://new.example.com"});
+    let writes: [(&str, &str, Value, [u16; 4]); 40] = [
         ("POST", "/api/v1/applications", new, [401, 403, 200, 200]),
         ("POST", "/api/v1/account/ci/token", json!({}), [401, 403, 403, 200]),
+        ("POST", "/api/v1/clusters", cluster.clone(), [401, 403, 403, 200]),
+        ("PUT", &on("clusters", "https://new.example.com"), cluster, [401, 403, 403, 200]),
+        ("POST", "/api/v1/clusters/member/invalidate-cache?id.type=name", json!(null), [401, 403, 403, 200]),
+        ("DELETE", &on("clusters", "https://new.example.com"), json!(null), [401, 403, 403, 200]),
+        ("DELETE", "/api/v1/clusters/none?id.type=name", json!(null), [401, 403, 403, 404]),
+        ("POST", "/api/v1/repositories", repository.clone(), [401, 403, 403, 200]),
+        ("PUT", &on("repositories", "https://git.example.com/new"), repository.clone(), [401, 403, 403, 200]),
+        ("DELETE", &on("repositories", "https://git.example.com/new"), json!(null), [401, 403, 403, 200]),
+        ("POST", "/api/v1/repocreds", credentials.clone(), [401, 403, 403, 200]),
+        ("PUT", &on("repocreds", "https://git.example.com/new"), credentials.clone(), [401, 403, 403, 200]),
+        ("DELETE", &on("repocreds", "https://git.example.com/new"), json!(null), [401, 403, 403, 200]),
+        ("POST", "/api/v1/write-repositories", repository.clone(), [401, 403, 403, 200]),
+        ("PUT", &on("write-repositories", "https://git.example.com/new"), repository, [401, 403, 403, 200]),
+        (
+            "DELETE",
+            &on("write-repositories", "https://git.example.com/new"),
+            json!(null),
+            [401, 403, 403, 200],
+        ),
+        ("POST", "/api/v1/write-repocreds", credentials.clone(), [401, 403, 403, 200]),
+        ("PUT", &on("write-repocreds", "https://git.example.com/new"), credentials, [401, 403, 403, 200]),
+        ("DELETE", &on("write-repocreds", "https://git.example.com/new"), json!(null), [401, 403, 403, 200]),
+        ("POST", "/api/v1/certificates", json!({}), [401, 403, 403, 400]),
+        ("DELETE", "/api/v1/certificates?hostNamePattern=none", json!(null), [401, 403, 403, 200]),
+        ("POST", "/api/v1/gpgkeys", json!({}), [401, 403, 403, 400]),
+        ("DELETE", "/api/v1/gpgkeys?keyID=4AEE18F83AFDEB23", json!(null), [401, 403, 403, 200]),
+        ("DELETE", "/api/v1/gpgkeys?keyID=none", json!(null), [401, 403, 403, 404]),
         ("DELETE", "/api/v1/account/ci/token/x", json!(null), [401, 403, 403, 404]),
         ("POST", "/api/v1/projects/shop/roles/ci/token", json!({}), [401, 403, 403, 200]),
         ("DELETE", "/api/v1/projects/shop/roles/ci/token/7", json!(null), [401, 403, 403, 404]),
