@@ -13,11 +13,12 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::audit::{self, Deed};
+use crate::auth::oidc::companion::Companion;
 use crate::auth::oidc::issuer::Issuer;
 use crate::auth::password::Decoy;
 use crate::auth::token::{ISSUER, TokenError, claimed_issuer};
 use crate::auth::{self, Attempts};
-use crate::caller::Caller;
+use crate::caller::{Caller, Proof};
 use crate::configuration::{Configuration, Configured};
 use crate::error::{Code, Error};
 use crate::fleet::Fleet;
@@ -98,6 +99,8 @@ pub struct Context {
     /// Which, in records and answers.
     pub request: String,
     pub(crate) configuration: Arc<Configuration>,
+    /// The sign-in by an issuer that it is part of, by which that can be ended.
+    pub(crate) session: Option<String>,
 }
 
 // === impl Settings ===
@@ -199,7 +202,7 @@ impl Server {
             }
             None => return Err(Error::new(Code::Unauthenticated, "no session information")),
         };
-        Ok(Context { caller, request: request.to_owned(), configuration })
+        Ok(Context { caller, request: request.to_owned(), configuration, session: None })
     }
 
     /// The call of whoever it may be, for what everybody may ask.
@@ -213,7 +216,7 @@ impl Server {
             None => None,
         };
         let caller = known.unwrap_or_else(Caller::anonymous);
-        Ok(Context { caller, request: request.to_owned(), configuration })
+        Ok(Context { caller, request: request.to_owned(), configuration, session: None })
     }
 
     /// Whom a token makes known: one of ours, or of the issuer that the operator has set.
@@ -231,6 +234,22 @@ impl Server {
             }
             _ => auth::identify(configuration, token, self.now()),
         }
+    }
+
+    /// The call with what a sign-in by an issuer has besides its token: groups that the issuer told apart.
+    pub(crate) fn with_session(&self, mut context: Context, companion: &Companion) -> Context {
+        let caller = &mut context.caller;
+        if caller.proof != Proof::Oidc || caller.subject != companion.subject {
+            return context;
+        }
+        let known = companion.groups.iter().filter(|_| companion.believed > self.now().as_second());
+        for group in known {
+            if !caller.groups.contains(group) {
+                caller.groups.push(group.clone());
+            }
+        }
+        context.session = Some(companion.session.clone());
+        context
     }
 
     /// The same call some time later: whether its token still counts.

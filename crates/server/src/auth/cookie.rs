@@ -4,6 +4,8 @@ use super::token::LONGEST;
 
 /// Name of the cookie.
 pub const NAME: &str = "argocd.token";
+/// Name of the cookie that holds, encrypted, what a sign-in by an issuer is prolonged with.
+pub const COMPANION: &str = "argocd.oidc";
 /// What of a token fits into one cookie, with its name and flags.
 const CHUNK: usize = 3800;
 /// Most cookies a token is split into.
@@ -11,6 +13,11 @@ const MOST: usize = 20;
 
 /// The `Set-Cookie` lines that make a browser keep the token. `stale` are cookies it holds of an older, longer one.
 pub fn kept(token: &str, secure: bool, stale: usize) -> Vec<String> {
+    kept_as(NAME, token, secure, stale)
+}
+
+/// The same, of another cookie.
+pub(crate) fn kept_as(name: &str, token: &str, secure: bool, stale: usize) -> Vec<String> {
     let flags = flags(secure);
     // A token of ours is ASCII; of anything else nothing is kept.
     let parts: Vec<&str> = match token.is_ascii() && token.len() <= CHUNK * MOST {
@@ -20,37 +27,47 @@ pub fn kept(token: &str, secure: bool, stale: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (place, part) in parts.iter().enumerate() {
         lines.push(match (place, parts.len()) {
-            (0, 1) => format!("{NAME}={part}; {flags}"),
-            (0, count) => format!("{NAME}={count}:{part}; {flags}"),
-            (place, _) => format!("{NAME}-{place}={part}; {flags}"),
+            (0, 1) => format!("{name}={part}; {flags}"),
+            (0, count) => format!("{name}={count}:{part}; {flags}"),
+            (place, _) => format!("{name}-{place}={part}; {flags}"),
         });
     }
-    lines.extend((parts.len().max(1)..stale.min(MOST)).map(|place| gone(&format!("{NAME}-{place}"), &flags)));
+    lines.extend((parts.len().max(1)..stale.min(MOST)).map(|place| gone(&format!("{name}-{place}"), &flags)));
     lines
 }
 
 /// The `Set-Cookie` lines that make a browser forget the token, of so many cookies.
 pub fn forgotten(secure: bool, held: usize) -> Vec<String> {
+    forgotten_as(NAME, secure, held)
+}
+
+/// The same, of another cookie.
+pub(crate) fn forgotten_as(name: &str, secure: bool, held: usize) -> Vec<String> {
     let flags = flags(secure);
-    let first = std::iter::once(gone(NAME, &flags));
-    first.chain((1..held.min(MOST)).map(|place| gone(&format!("{NAME}-{place}"), &flags))).collect()
+    let first = std::iter::once(gone(name, &flags));
+    first.chain((1..held.min(MOST)).map(|place| gone(&format!("{name}-{place}"), &flags))).collect()
 }
 
 /// The token in the `Cookie` lines of a request, and in how many cookies it came.
 pub fn read<'h>(lines: impl IntoIterator<Item = &'h str>) -> Option<(String, usize)> {
+    read_as(NAME, lines)
+}
+
+/// The same, of another cookie.
+pub(crate) fn read_as<'h>(own: &str, lines: impl IntoIterator<Item = &'h str>) -> Option<(String, usize)> {
     let pairs: Vec<(&str, &str)> = lines
         .into_iter()
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .filter(|(name, _)| name.starts_with(NAME))
+        .filter(|(name, _)| name.starts_with(own))
         .collect();
     let value = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    let first = value(NAME).filter(|first| !first.is_empty())?;
+    let first = value(own).filter(|first| !first.is_empty())?;
     let Some((count, part)) = first.split_once(':') else { return Some((first.to_owned(), 1)) };
     let count = count.parse::<usize>().ok().filter(|count| (1..=MOST).contains(count))?;
     let mut token = part.to_owned();
     for place in 1..count {
-        token.push_str(value(&format!("{NAME}-{place}"))?);
+        token.push_str(value(&format!("{own}-{place}"))?);
     }
     (token.len() <= LONGEST).then_some((token, count))
 }

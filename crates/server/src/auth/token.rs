@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use ring::hmac;
+use ring::{aead, hmac};
 use serde::{Deserialize, Serialize};
 
 /// Who vouches for tokens of our own.
@@ -134,6 +134,33 @@ impl SigningKey {
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         hmac::verify(&self.0, sealed(content).as_bytes(), &signature).ok()?;
         URL_SAFE_NO_PAD.decode(content).ok()
+    }
+
+    /// Something that a browser keeps and brings back, which nobody but a server can read.
+    pub(crate) fn lock(&self, content: &[u8]) -> Option<String> {
+        let nonce: [u8; aead::NONCE_LEN] = crate::auth::password::random();
+        let mut sealed = content.to_vec();
+        let key = self.cipher()?;
+        let own = aead::Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(own, aead::Aad::empty(), &mut sealed).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    }
+
+    /// What was locked, if nobody has changed it.
+    pub(crate) fn unlock(&self, text: &str) -> Option<Vec<u8>> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok().filter(|_| text.len() <= LONGEST)?;
+        let (nonce, sealed) = bytes.split_at_checked(aead::NONCE_LEN)?;
+        let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let opened = self.cipher()?.open_in_place(nonce, aead::Aad::empty(), &mut sealed).ok()?;
+        Some(opened.to_vec())
+    }
+
+    /// A key of its own for what is locked: none that signs is used for anything else.
+    fn cipher(&self) -> Option<aead::LessSafeKey> {
+        let derived = hmac::sign(&self.0, b"baton: what a browser keeps locked");
+        let key = aead::UnboundKey::new(&aead::AES_256_GCM, derived.as_ref()).ok()?;
+        Some(aead::LessSafeKey::new(key))
     }
 
     /// What a token says, if it is ours and counts now.

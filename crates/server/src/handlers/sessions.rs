@@ -88,7 +88,7 @@ impl Server {
         }
         let deed =
             Deed { verb: "sign out", reason: "BatonSignedOut", object: self.secret(), ..Deed::default() };
-        let result = self.revoke(caller).await;
+        let result = self.revoke(caller, context.session.as_deref()).await;
         self.0.configured.forget().await;
         self.audited(context, deed, result).await
     }
@@ -109,20 +109,24 @@ impl Server {
         auth::renewed(&context.configuration, &context.caller, self.now()).map(Secret::new)
     }
 
-    async fn revoke(&self, caller: &Caller) -> Result<(), Error> {
+    /// Has a token count no longer, and a sign-in by an issuer not be prolonged any more.
+    async fn revoke(&self, caller: &Caller, session: Option<&str>) -> Result<(), Error> {
         let maps = self.objects(CONFIG_MAPS, &self.0.settings.namespace);
         let now = self.now().as_second();
         let end = caller.expires.map_or(now + REMEMBERED, Timestamp::as_second);
+        let mut ended = serde_json::Map::new();
+        ended.insert(caller.token.clone(), end.to_string().into());
+        ended.extend(session.map(|session| (session.to_owned(), (now + REMEMBERED).to_string().into())));
         let Some(there) = maps.find(REVOKED).await? else {
             let object = json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": REVOKED, "namespace": self.0.settings.namespace},
-                "data": {&caller.token: end.to_string()},
+                "data": ended,
             });
             return match maps.create(&object, false).await {
                 // Somebody else was first to sign out.
                 Err(error) if error.code == Code::AlreadyExists => {
-                    maps.merge(REVOKED, &json!({"data": {&caller.token: end.to_string()}})).await.map(drop)
+                    maps.merge(REVOKED, &json!({ "data": ended })).await.map(drop)
                 }
                 other => other.map(drop),
             };
@@ -136,7 +140,7 @@ impl Server {
             return Err(Error::new(Code::ResourceExhausted, message));
         }
         data.extend(over.into_iter().map(|id| (id.clone(), Value::Null)));
-        data.insert(caller.token.clone(), end.to_string().into());
+        data.extend(ended);
         let patch = json!({"metadata": {"uid": text(&there, "/metadata/uid")}, "data": data});
         maps.merge(REVOKED, &patch).await.map(drop)
     }

@@ -91,12 +91,17 @@ impl Answer {
             Content::Picture(svg) => plain(StatusCode::OK, "image/svg+xml", svg),
             Content::Elsewhere(location) => elsewhere(&location),
         };
-        for cookie in &self.cookies {
-            if let Ok(line) = HeaderValue::from_str(cookie) {
-                response.headers_mut().append(SET_COOKIE, line);
-            }
-        }
+        keep(&mut response, &self.cookies);
         response
+    }
+}
+
+/// Makes a browser keep or forget something.
+pub(super) fn keep(response: &mut Response<Body>, cookies: &[String]) {
+    for cookie in cookies {
+        if let Ok(line) = HeaderValue::from_str(cookie) {
+            response.headers_mut().append(SET_COOKIE, line);
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 
 pub use serving::serve;
 
-use crate::auth::cookie;
+use crate::auth::cookie::{self, COMPANION};
 use crate::error::{Code, Error};
 use crate::server::{Context, Server};
 use answer::Answer;
@@ -60,17 +60,20 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
     let events = guard::wants_events(request.headers());
     let is_api = request.uri().path().starts_with("/api/");
     let operation = operation_of(&request);
+    let mut kept = Vec::new();
     let mut response = match (&server.0.webhooks, operation) {
         // Hosts send what they send: it is read, bounded and judged where webhooks are.
         (Some(webhooks), Some(Route::Webhook)) => match webhooks.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         },
-        _ => match answered(&server, request, &id).await {
+        _ => match answered(&server, request, &id, &mut kept).await {
             Ok(answer) => answer.respond(events),
             Err(error) => answer::failure(&error),
         },
     };
+    // What was renewed on the way is kept also where the call failed: the issuer gives it once.
+    answer::keep(&mut response, &kept);
     guard::protect(response.headers_mut(), &id, is_api, server.0.settings.secure);
     if operation == Some(Route::Badge) {
         guard::open_to_pages(response.headers_mut());
@@ -85,7 +88,12 @@ fn operation_of(request: &Request<Body>) -> Option<Route> {
     route::find(request.method(), &segments).ok().map(|(operation, _)| operation.route)
 }
 
-async fn answered(server: &Server, request: Request<Body>, id: &str) -> Result<Answer, Error> {
+async fn answered(
+    server: &Server,
+    request: Request<Body>,
+    id: &str,
+    kept: &mut Vec<String>,
+) -> Result<Answer, Error> {
     let (parts, body) = request.into_parts();
     let (method, headers) = (&parts.method, &parts.headers);
     let segments = route::segments(parts.uri.path())?;
@@ -98,24 +106,46 @@ async fn answered(server: &Server, request: Request<Body>, id: &str) -> Result<A
         guard::check_origin(headers, url.as_deref())?;
     }
     let query = query::Query::read(parts.uri.query().unwrap_or_default(), operation.query)?;
+    let leaves = matches!(operation.route, Route::SignOut | Route::SignOff);
+    let secure = server.0.settings.secure;
+    let prolonged = match (&token.text, &token.companion) {
+        (Some(text), Some((companion, _))) if token.by_cookie => server.prolonged(text, companion).await,
+        _ => None,
+    };
+    if let Some(prolonged) = prolonged.as_ref().filter(|_| !leaves) {
+        if prolonged.renewed {
+            kept.extend(cookie::kept(&prolonged.token, secure, token.cookies));
+        }
+        let key = server.0.configured.get().await?.key.clone();
+        let locked = key.filter(|_| prolonged.changed).and_then(|key| prolonged.companion.locked(&key));
+        let stale = token.companion.as_ref().map_or(1, |(_, cookies)| *cookies);
+        kept.extend(locked.into_iter().flat_map(|text| cookie::kept_as(COMPANION, &text, secure, stale)));
+    }
+    let shown = prolonged.as_ref().map(|prolonged| prolonged.token.as_str()).or(token.text.as_deref());
     let context = match operation.open {
-        true => server.open_context(token.text.as_deref(), id).await?,
-        false => server.context(token.text.as_deref(), id).await?,
+        true => server.open_context(shown, id).await?,
+        false => server.context(shown, id).await?,
+    };
+    let context = match &prolonged {
+        Some(prolonged) => server.with_session(context, &prolonged.companion),
+        None => context,
     };
     // Nobody's body is read before it is known who sends it.
     let most = if context.caller.is_known() { LARGEST } else { LARGEST_OF_STRANGERS };
     let body = read(method, headers, body, most).await?;
-    let leaves = matches!(operation.route, Route::SignOut | Route::SignOff);
     let renewed = server.renewal(&context).filter(|_| token.by_cookie && !leaves);
     let cookies = headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let cookies = cookies.map(str::to_owned).collect();
     let incoming = Incoming { server: server.clone(), context, names, query, cookies, body };
     let mut answer = routes::call(operation.route, incoming).await?;
     if let Some(renewed) = renewed {
-        answer.cookies = cookie::kept(renewed.expose(), server.0.settings.secure, token.cookies);
+        answer.cookies = cookie::kept(renewed.expose(), secure, token.cookies);
     }
     if answer.forgets {
-        answer.cookies.extend(cookie::forgotten(server.0.settings.secure, token.cookies));
+        answer.cookies.extend(cookie::forgotten(secure, token.cookies));
+        let companion = token.companion.as_ref().map(|(_, cookies)| *cookies);
+        let gone = companion.into_iter().flat_map(|held| cookie::forgotten_as(COMPANION, secure, held));
+        answer.cookies.extend(gone);
     }
     Ok(answer)
 }
@@ -142,6 +172,8 @@ struct Token {
     text: Option<String>,
     by_cookie: bool,
     cookies: usize,
+    /// What prolongs a sign-in by an issuer, and in how many cookies it came.
+    companion: Option<(String, usize)>,
 }
 
 // === impl Token ===
@@ -151,12 +183,13 @@ impl Token {
         let bearer = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer =
             bearer.and_then(|text| text.strip_prefix("Bearer ").or_else(|| text.strip_prefix("bearer ")));
-        let held =
-            cookie::read(headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok()));
-        let (kept, cookies) = held.map_or((None, 1), |(token, cookies)| (Some(token), cookies));
+        let lines = || headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let companion = cookie::read_as(COMPANION, lines());
+        let (kept, cookies) =
+            cookie::read(lines()).map_or((None, 1), |(token, cookies)| (Some(token), cookies));
         match bearer.map(str::trim).filter(|token| !token.is_empty()) {
-            Some(token) => Token { text: Some(token.to_owned()), by_cookie: false, cookies },
-            None => Token { by_cookie: kept.is_some(), text: kept, cookies },
+            Some(token) => Token { text: Some(token.to_owned()), by_cookie: false, cookies, companion },
+            None => Token { by_cookie: kept.is_some(), text: kept, cookies, companion },
         }
     }
 }

@@ -19,6 +19,10 @@ use tokio::net::TcpListener;
 
 pub(crate) const CLIENT: &str = "baton";
 pub(crate) const CLIENT_SECRET: &str = "h4ndsh4k3";
+/// What user info is told for.
+pub(crate) const ACCESS: &str = "4cc3ss";
+/// How what newer tokens are given for begins.
+pub(crate) const REFRESH: &str = "r3fr3sh";
 
 /// The issuer. Clones are the same.
 #[derive(Clone)]
@@ -35,13 +39,27 @@ struct Inner {
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Claims that tokens have besides the usual, or instead of them.
     claims: Value,
+    /// What newer tokens are given for, each once.
+    refreshes: Vec<String>,
+    /// How many were given so.
+    renewals: usize,
+    /// What it tells of whoever lets somebody ask.
+    info: Value,
 }
 
 impl Issuer {
     pub(crate) async fn start() -> Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let inner = Inner { key: key(), kid: 1, codes: BTreeMap::new(), claims: json!({}) };
+        let inner = Inner {
+            key: key(),
+            kid: 1,
+            codes: BTreeMap::new(),
+            claims: json!({}),
+            refreshes: Vec::new(),
+            renewals: 0,
+            info: json!({"sub": "u-17", "groups": ["far"]}),
+        };
         let issuer = Issuer { url, inner: Arc::new(Mutex::new(inner)) };
         let router = Router::new().fallback(answer).with_state(issuer.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -51,6 +69,16 @@ impl Issuer {
     /// Has tokens say something else from now on.
     pub(crate) fn says(&self, claims: Value) {
         self.inner.lock().claims = claims;
+    }
+
+    /// Tells something else of people from now on.
+    pub(crate) fn tells(&self, info: Value) {
+        self.inner.lock().info = info;
+    }
+
+    /// How often a newer token was given.
+    pub(crate) fn renewals(&self) -> usize {
+        self.inner.lock().renewals
     }
 
     /// Signs with another key from now on.
@@ -82,6 +110,7 @@ impl Issuer {
         json!({
             "issuer": url, "authorization_endpoint": format!("{url}/authorize"),
             "token_endpoint": format!("{url}/token"), "jwks_uri": format!("{url}/keys"),
+            "userinfo_endpoint": format!("{url}/info"),
         })
     }
 
@@ -107,6 +136,9 @@ impl Issuer {
 
     /// Gives a token for a code, once, to whoever asked for it.
     fn exchange(&self, form: &BTreeMap<String, String>) -> Option<Value> {
+        if form["grant_type"] == "refresh_token" {
+            return self.renew(form);
+        }
         let asked = self.inner.lock().codes.remove(form.get("code")?)?;
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form.get("code_verifier")?.as_bytes()));
         let ours = form["grant_type"] == "authorization_code"
@@ -114,7 +146,27 @@ impl Issuer {
             && form["client_secret"] == CLIENT_SECRET
             && form["redirect_uri"] == asked["redirect_uri"]
             && challenge == asked["code_challenge"];
-        ours.then(|| json!({"token_type": "Bearer", "id_token": self.token(&asked["nonce"])}))
+        ours.then(|| self.given(&asked["nonce"]))
+    }
+
+    /// Gives newer tokens, once, to whoever was given the means.
+    fn renew(&self, form: &BTreeMap<String, String>) -> Option<Value> {
+        {
+            let mut inner = self.inner.lock();
+            let at = inner.refreshes.iter().position(|known| *known == form["refresh_token"])?;
+            inner.refreshes.remove(at);
+            inner.renewals += 1;
+        }
+        let ours = form["client_id"] == CLIENT && form["client_secret"] == CLIENT_SECRET;
+        ours.then(|| self.given(""))
+    }
+
+    fn given(&self, nonce: &str) -> Value {
+        let token = self.token(nonce);
+        let mut inner = self.inner.lock();
+        let refresh = format!("{REFRESH}-{}-{}", inner.renewals, inner.codes.len());
+        inner.refreshes.push(refresh.clone());
+        json!({"token_type": "Bearer", "id_token": token, "access_token": ACCESS, "refresh_token": refresh})
     }
 }
 
@@ -126,6 +178,10 @@ async fn answer(State(issuer): State<Issuer>, request: Request<Body>) -> Respons
         "/keys" => Some(issuer.keys()),
         "/authorize" => return issuer.authorize(pairs(parts.uri.query().unwrap_or_default())),
         "/token" => issuer.exchange(&pairs(std::str::from_utf8(&body).expect("a form"))),
+        "/info" | "/elsewhere/info" => {
+            let asked = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
+            (asked == Some(&format!("Bearer {ACCESS}"))).then(|| issuer.inner.lock().info.clone())
+        }
         _ => None,
     };
     let status = if given.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };

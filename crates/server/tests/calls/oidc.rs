@@ -1,14 +1,24 @@
 //! Signing in by an issuer.
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use crate::issuer::{CLIENT, CLIENT_SECRET, Issuer, pairs};
+use serde_json::{Value, json};
+
+use crate::issuer::{ACCESS, CLIENT, CLIENT_SECRET, Issuer, REFRESH, pairs};
 use crate::scene::{Answer, Scene, Who};
 
 async fn scene() -> (Scene, Issuer) {
+    scene_with(json!({})).await
+}
+
+/// A scene with more in `oidc.config`.
+async fn scene_with(more: Value) -> (Scene, Issuer) {
     let issuer = Issuer::start().await;
-    let config =
+    let mut config =
         json!({"name": "House", "issuer": issuer.url, "clientID": CLIENT, "clientSecret": "$oidc.secret"});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        config[name] = value.clone();
+    }
     let scene = Scene::with(json!({ "oidc.config": config.to_string() })).await;
     let secret = json!({"stringData": {"oidc.secret": CLIENT_SECRET}});
     scene.patch("/api/v1/namespaces/argocd/secrets/argocd-secret", &secret).await;
@@ -143,4 +153,110 @@ async fn what_the_issuer_is_sent_says_what_is_asked_for() {
     let answer = missing.send("GET", "/auth/login", &[], String::new()).await;
     assert_eq!(answer.status, 400, "{}", answer.text);
     assert!(answer.message().contains("argocd-cm has no oidc.config"));
+}
+
+/// Signs somebody in; the cookies that the browser keeps.
+async fn signed_in(scene: &Scene) -> String {
+    let (location_of_issuer, state) = begun(scene, "/").await;
+    let back = at_issuer(&location_of_issuer).await;
+    let arrived = as_browser(scene, &back, &state).await;
+    assert_eq!(location(&arrived), "/");
+    cookies(&arrived)
+}
+
+/// What a browser keeps after an answer: newer cookies in the place of those of the same name.
+fn after(kept: &str, answer: &Answer) -> String {
+    let pairs = |text: &str| -> BTreeMap<String, String> {
+        let all = text.split("; ").filter_map(|pair| pair.split_once('='));
+        all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    let mut all = pairs(kept);
+    all.extend(pairs(&cookies(answer)));
+    all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+}
+
+#[tokio::test]
+async fn a_sign_in_is_prolonged_without_anybody_noticing() {
+    let (scene, issuer) = scene().await;
+    let kept = signed_in(&scene).await;
+    for secret in [ACCESS, REFRESH] {
+        assert!(!kept.contains(secret), "a browser keeps it locked");
+    }
+    let path = "/api/v1/applications";
+    let quiet = as_browser(&scene, path, &kept).await;
+    assert_eq!((quiet.status.as_u16(), cookies(&quiet).as_str(), issuer.renewals()), (200, "", 0));
+    // An hour later the issuer's token is over.
+    scene.advance(3601);
+    let now = scene.now().as_second();
+    issuer.says(json!({"iat": now, "exp": now + 3600}));
+    let [one, two] = [(); 2].map(|()| as_browser(&scene, path, &kept));
+    let (one, two) = futures::join!(one, two);
+    assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200), "{}{}", one.text, two.text);
+    assert_eq!(issuer.renewals(), 1, "who asks at once shares a renewal");
+    let newer = after(&kept, &one);
+    assert_ne!(newer, kept);
+    let quiet = as_browser(&scene, path, &newer).await;
+    assert_eq!((quiet.status.as_u16(), cookies(&quiet).as_str()), (200, ""));
+    // A call that fails keeps what was renewed too.
+    scene.advance(3601);
+    let now = scene.now().as_second();
+    issuer.says(json!({"iat": now, "exp": now + 3600}));
+    let failed = as_browser(&scene, "/api/v1/gpgkeys", &newer).await;
+    assert_eq!(failed.status, 403);
+    let newest = after(&newer, &failed);
+    assert_eq!(as_browser(&scene, path, &newest).await.status, 200);
+
+    // Who has signed out is not let in again by a copy of what was kept.
+    as_browser(&scene, "/auth/logout", &newest).await;
+    scene.advance(3601);
+    let over = as_browser(&scene, path, &newest).await;
+    assert_eq!(over.status, 401, "{}", over.text);
+}
+
+#[tokio::test]
+async fn a_token_of_somebody_else_prolongs_nothing() {
+    let (scene, issuer) = scene().await;
+    let kept = signed_in(&scene).await;
+    scene.advance(3601);
+    let now = scene.now().as_second();
+    issuer.says(json!({"sub": "u-18", "iat": now, "exp": now + 3600}));
+    let refused = as_browser(&scene, "/api/v1/applications", &kept).await;
+    assert_eq!(refused.status, 401, "{}", refused.text);
+    let spoiled = kept.replace("argocd.oidc=", "argocd.oidc=A");
+    assert_eq!(as_browser(&scene, "/api/v1/applications", &spoiled).await.status, 401);
+}
+
+#[tokio::test]
+async fn groups_are_asked_for_at_the_issuer_and_believed_for_a_while() {
+    let (scene, issuer) =
+        scene_with(json!({"enableUserInfoGroups": true, "userInfoCacheExpiration": "2m"})).await;
+    let kept = signed_in(&scene).await;
+    let groups = async |kept: &str| {
+        let answer = as_browser(&scene, "/api/v1/session/userinfo", kept).await;
+        (answer.json()["groups"].clone(), answer)
+    };
+    assert_eq!(groups(&kept).await.0, json!(["ops", "far"]));
+    issuer.tells(json!({"sub": "u-17", "groups": ["near"]}));
+    assert_eq!(groups(&kept).await.0, json!(["ops", "far"]), "believed for now");
+    scene.advance(121);
+    let (newer, answer) = groups(&kept).await;
+    assert_eq!(newer, json!(["ops", "near"]));
+    let kept = after(&kept, &answer);
+    issuer.tells(json!({"sub": "u-18", "groups": ["admins"]}));
+    scene.advance(121);
+    assert_eq!(groups(&kept).await.0, json!(["ops"]), "of somebody else nothing is believed");
+}
+
+#[tokio::test]
+async fn groups_are_not_asked_for_unless_that_is_set() {
+    let (scene, _issuer) = scene().await;
+    let kept = signed_in(&scene).await;
+    let told = as_browser(&scene, "/api/v1/session/userinfo", &kept).await.json();
+    assert_eq!(told["groups"], json!(["ops"]));
+    let (scene, issuer) =
+        scene_with(json!({"enableUserInfoGroups": true, "userInfoPath": "/elsewhere/info"})).await;
+    issuer.tells(json!({"sub": "u-17", "groups": "one"}));
+    let kept = signed_in(&scene).await;
+    let told = as_browser(&scene, "/api/v1/session/userinfo", &kept).await.json();
+    assert_eq!(told["groups"], json!(["ops", "one"]));
 }

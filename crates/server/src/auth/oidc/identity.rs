@@ -112,6 +112,12 @@ pub(crate) fn of(
     })
 }
 
+/// The subject of a token that was judged before, as its issuer knows it.
+pub(crate) fn subject_of(token: &str) -> Option<String> {
+    let claims: Value = serde_json::from_slice(&Parts::of(token).ok()?.payload).ok()?;
+    Some(claims.get("sub")?.as_str()?.to_owned())
+}
+
 /// By what a token is known once it was given back: issuers need not name theirs.
 fn name(token: &str) -> String {
     let digest = Sha256::digest(token.as_bytes());
@@ -119,7 +125,7 @@ fn name(token: &str) -> String {
 }
 
 /// What the claims say that hold groups, each a text or a list of texts.
-fn groups(claims: &Value, scopes: &[String]) -> Vec<String> {
+pub(super) fn groups(claims: &Value, scopes: &[String]) -> Vec<String> {
     let claim = |scope: &String| match &claims[scope.as_str()] {
         Value::String(one) => vec![one.clone()],
         Value::Array(many) => many.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),

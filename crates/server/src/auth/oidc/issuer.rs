@@ -1,5 +1,6 @@
 //! Asks an issuer: what it says of itself, its keys, and the token for a code.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::{Certificate, Client, RequestBuilder};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 
 use super::identity::{self, Parts};
 use super::signature::Keys;
-use super::{Provider, handshake};
+use super::{Provider, UserInfo, handshake};
 use crate::auth::token::TokenError;
 use crate::caller::Caller;
 use crate::error::{Code, Error};
@@ -26,10 +29,17 @@ const BELIEVED: SignedDuration = SignedDuration::from_hours(1);
 /// Keys are not asked for again before this, whatever tokens come.
 const AGAIN: SignedDuration = SignedDuration::from_secs(30);
 
+/// How long what was given for a refresh token is given again to whoever asks with the same.
+const SHARED: SignedDuration = SignedDuration::from_secs(60);
+/// Most renewals that are remembered.
+const MOST_RENEWALS: usize = 10_000;
+
 /// What is known of the one issuer there is.
 #[derive(Default)]
 pub(crate) struct Issuer {
     held: Mutex<Option<Held>>,
+    /// By a digest of what was given for them, with when they were first asked for.
+    renewals: parking_lot::Mutex<HashMap<[u8; 32], (Timestamp, Renewal)>>,
 }
 
 #[derive(Clone)]
@@ -48,12 +58,28 @@ struct Metadata {
     authorization_endpoint: String,
     token_endpoint: String,
     jwks_uri: String,
+    #[serde(default)]
+    userinfo_endpoint: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Tokens {
     id_token: Option<String>,
+    access_token: Option<String>,
+    refresh_token: Option<String>,
 }
+
+/// What an issuer gives for a code, or for what prolongs a sign-in.
+#[derive(Clone)]
+pub(crate) struct Given {
+    /// Who somebody is; none where the issuer says it once only.
+    pub(crate) token: Option<Secret>,
+    pub(crate) access: Option<Secret>,
+    pub(crate) refresh: Option<Secret>,
+}
+
+/// One renewal, which all who ask for it at once share: many an issuer takes a refresh token once.
+type Renewal = Arc<Mutex<Option<Result<Given, Error>>>>;
 
 // === impl Issuer ===
 
@@ -101,7 +127,7 @@ impl Issuer {
         code: &str,
         verifier: &str,
         now: Timestamp,
-    ) -> Result<Secret, Error> {
+    ) -> Result<Given, Error> {
         let held = self.known(provider, now).await?;
         let callback = handshake::callback(url);
         let mut form = vec![
@@ -115,7 +141,74 @@ impl Issuer {
             form.push(("client_secret", secret.expose()));
         }
         let tokens: Tokens = read(held.client.post(&held.metadata.token_endpoint).form(&form)).await?;
-        tokens.id_token.map(Secret::new).ok_or_else(|| trouble("it has given no id_token"))
+        Ok(tokens.into())
+    }
+
+    /// Newer tokens for what prolongs a sign-in. Whoever asks with the same within a minute is given the same.
+    ///
+    /// # Errors
+    /// The issuer cannot be asked, or gives none.
+    pub(crate) async fn renew(
+        &self,
+        provider: &Provider,
+        refresh: &Secret,
+        now: Timestamp,
+    ) -> Result<Given, Error> {
+        let renewal = self.renewal(refresh, now);
+        let mut given = renewal.lock().await;
+        if let Some(given) = given.as_ref() {
+            return given.clone();
+        }
+        // That it gives none is remembered too: nobody makes us ask over and over.
+        given.insert(self.renew_now(provider, refresh, now).await).clone()
+    }
+
+    async fn renew_now(&self, provider: &Provider, refresh: &Secret, now: Timestamp) -> Result<Given, Error> {
+        let held = self.known(provider, now).await?;
+        let mut form = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh.expose()),
+            ("client_id", &provider.client),
+        ];
+        if let Some(secret) = &provider.secret {
+            form.push(("client_secret", secret.expose()));
+        }
+        let tokens: Tokens = read(held.client.post(&held.metadata.token_endpoint).form(&form)).await?;
+        Ok(tokens.into())
+    }
+
+    /// The groups that the issuer tells of somebody who has let us ask.
+    ///
+    /// # Errors
+    /// It cannot be asked, or speaks of somebody else.
+    pub(crate) async fn groups(
+        &self,
+        provider: &Provider,
+        info: &UserInfo,
+        access: &Secret,
+        subject: &str,
+        scopes: &[String],
+        now: Timestamp,
+    ) -> Result<Vec<String>, Error> {
+        let held = self.known(provider, now).await?;
+        let own = info.path.as_ref().map(|path| format!("{}{path}", provider.issuer.trim_end_matches('/')));
+        let address = own.or_else(|| held.metadata.userinfo_endpoint.clone());
+        let address = address.ok_or_else(|| trouble("it names no userinfo_endpoint: set userInfoPath"))?;
+        let told: Value = read(held.client.get(address).bearer_auth(access.expose())).await?;
+        if told["sub"].as_str() != Some(subject) {
+            return Err(trouble("its user info is of somebody else"));
+        }
+        Ok(identity::groups(&told, scopes))
+    }
+
+    fn renewal(&self, refresh: &Secret, now: Timestamp) -> Renewal {
+        let digest: [u8; 32] = Sha256::digest(refresh.expose()).into();
+        let mut renewals = self.renewals.lock();
+        renewals.retain(|_, (begun, _)| now.duration_since(*begun) < SHARED);
+        if renewals.len() >= MOST_RENEWALS {
+            renewals.clear();
+        }
+        renewals.entry(digest).or_insert_with(|| (now, Renewal::default())).1.clone()
     }
 
     async fn known(&self, provider: &Provider, now: Timestamp) -> Result<Held, Error> {
@@ -140,6 +233,17 @@ impl Issuer {
     }
 }
 
+impl From<Tokens> for Given {
+    fn from(tokens: Tokens) -> Given {
+        let secret = |text: Option<String>| text.filter(|text| !text.is_empty()).map(Secret::new);
+        Given {
+            token: secret(tokens.id_token),
+            access: secret(tokens.access_token),
+            refresh: secret(tokens.refresh_token),
+        }
+    }
+}
+
 async fn ask(provider: &Provider, now: Timestamp) -> Result<Held, Error> {
     let client = client(provider)?;
     let address = format!("{}/.well-known/openid-configuration", provider.issuer.trim_end_matches('/'));
@@ -149,8 +253,9 @@ async fn ask(provider: &Provider, now: Timestamp) -> Result<Held, Error> {
     }
     let scheme = provider.issuer.split_once("://").map_or("", |(scheme, _)| scheme);
     let Metadata { authorization_endpoint, token_endpoint, jwks_uri, .. } = &metadata;
+    let info = metadata.userinfo_endpoint.iter();
     let allowed: &[&str] = if scheme == "http" { &["https://", "http://"] } else { &["https://"] };
-    for address in [authorization_endpoint, token_endpoint, jwks_uri] {
+    for address in [authorization_endpoint, token_endpoint, jwks_uri].into_iter().chain(info) {
         if !allowed.iter().any(|scheme| address.starts_with(scheme)) {
             return Err(trouble("it names an address that is not https"));
         }

@@ -4,6 +4,7 @@
 //! asking anybody is pure: [`Provider`] reads the settings, [`signature`] and [`identity`] judge tokens, [`handshake`]
 //! says what is sent to the issuer and what may come back. [`issuer`] asks it.
 
+pub(crate) mod companion;
 pub(crate) mod handshake;
 pub(crate) mod identity;
 pub(crate) mod issuer;
@@ -16,6 +17,10 @@ use baton_hooks::Secret;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// How long groups that the issuer tells are believed where nothing else is set, in seconds.
+const BELIEVED: i64 = 300;
+/// The longest that may be set.
+const LONGEST_BELIEF: i64 = 24 * 3600;
 /// What a browser is sent to ask for where nothing else is set.
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "groups"];
 
@@ -37,6 +42,17 @@ pub(crate) struct Provider {
     pub(crate) root_ca: Option<String>,
     /// Where a browser goes that was signed out.
     pub(crate) logout: Option<String>,
+    /// Whether groups are asked for at the issuer, where tokens do not hold them.
+    pub(crate) user_info: Option<UserInfo>,
+}
+
+/// How groups are asked for at the issuer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UserInfo {
+    /// The path below the issuer; the one it names itself where there is none.
+    pub(crate) path: Option<String>,
+    /// How long what it says is believed, in seconds.
+    pub(crate) believed: i64,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,6 +71,9 @@ struct Written {
     root_ca: String,
     #[serde(rename = "logoutURL")]
     logout_url: String,
+    enable_user_info_groups: bool,
+    user_info_path: String,
+    user_info_cache_expiration: String,
 }
 
 impl Provider {
@@ -84,6 +103,24 @@ impl Provider {
         if written.client_id.is_empty() {
             return Err("oidc.config: clientID: it is to be the name of the client at the issuer".to_owned());
         }
+        let believed = match written.user_info_cache_expiration.as_str() {
+            "" => BELIEVED,
+            text => match text.parse::<baton_grammar::duration::Duration>() {
+                Ok(long) if long.nanoseconds() >= 0 => {
+                    (long.nanoseconds() / 1_000_000_000).min(LONGEST_BELIEF)
+                }
+                _ => {
+                    return Err(
+                        "oidc.config: userInfoCacheExpiration: it is to be a duration, as 5m".to_owned()
+                    );
+                }
+            },
+        };
+        let path = given(written.user_info_path);
+        if path.as_ref().is_some_and(|path| !path.starts_with('/') || path.starts_with("//")) {
+            return Err("oidc.config: userInfoPath: it is to be a path below the issuer".to_owned());
+        }
+        let user_info = written.enable_user_info_groups.then_some(UserInfo { path, believed });
         let scopes = match written.requested_scopes.is_empty() {
             true => SCOPES.map(str::to_owned).to_vec(),
             false => written.requested_scopes,
@@ -99,6 +136,7 @@ impl Provider {
             audiences: written.allowed_audiences,
             root_ca: given(written.root_ca),
             logout: given(written.logout_url),
+            user_info,
         })
     }
 
@@ -139,6 +177,14 @@ mod tests {
             ("issuer: http://sso.example.com\nclientID: web", "issuer: it is to be an https URL"),
             ("issuer: https://sso.example.com", "clientID: it is to be"),
             ("issuer: https://sso.example.com\nclientID: web\nclientSecret: $gone", "has no key gone"),
+            (
+                "issuer: https://sso.example.com\nclientID: web\nuserInfoPath: evil",
+                "userInfoPath: it is to be a path",
+            ),
+            (
+                "issuer: https://sso.example.com\nclientID: web\nuserInfoCacheExpiration: x",
+                "it is to be a duration",
+            ),
             ("[]", "it is to be one map"),
             ("a: [", "oidc.config: "),
             ("issuer: [x]\nclientID: web", "oidc.config: "),

@@ -10,7 +10,7 @@ use super::Incoming;
 use super::answer::Answer;
 use super::document::DOCUMENT;
 use super::route::{Route, asked};
-use crate::auth::cookie;
+use crate::auth::cookie::{self, COMPANION};
 use crate::auth::oidc::handshake::{self, Brought};
 use crate::error::{Code, Error};
 use crate::handlers::accounts::{NewPassword, NewToken};
@@ -149,6 +149,8 @@ async fn sign_on(route: Route, request: Incoming) -> Result<Answer, Error> {
             match server.end_sign_on(context, cookies, &brought).await {
                 Ok(arrived) => {
                     kept.extend(cookie::kept(arrived.token.expose(), secure, 1));
+                    let companion = arrived.companion.iter();
+                    kept.extend(companion.flat_map(|text| cookie::kept_as(COMPANION, text, secure, 1)));
                     Ok(Answer::elsewhere(arrived.back, kept))
                 }
                 Err(error) => {
