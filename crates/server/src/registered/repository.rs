@@ -141,12 +141,14 @@ pub(crate) fn changed(stored: &Texts, wanted: Texts) -> Result<Texts, Error> {
     let field = |name: &str| FIELDS.iter().find(|field| field.name == name);
     let opens = |texts: &Texts| texts.keys().any(|name| field(name).is_some_and(|field| field.opens));
     let brings = opens(&wanted);
-    if opens(stored) && !brings {
-        if let Some(name) = PROTECTS.iter().find(|name| stored.get(**name) != wanted.get(**name)) {
-            let message =
-                format!("{name}: send the credentials along, for they would go another way than before");
-            return Err(Error::precondition(message));
-        }
+    let differs = |name: &&&str| stored.get(**name) != wanted.get(**name);
+    if opens(stored)
+        && !brings
+        && let Some(name) = PROTECTS.iter().find(differs)
+    {
+        let message =
+            format!("{name}: send the credentials along, for they would go another way than before");
+        return Err(Error::precondition(message));
     }
     let stays = |name: &str| match field(name) {
         Some(field) => field.opens && !brings,
@@ -168,7 +170,7 @@ pub(crate) fn shown(texts: &Texts, url: &'static str) -> Value {
         let text = texts.get(*name).map(|text| text.trim()).filter(|text| !text.is_empty());
         let value = match (sort, text) {
             (_, None) => continue,
-            (Sort::Flag, Some(text)) if text == "true" => Value::Bool(true),
+            (Sort::Flag, Some("true")) => Value::Bool(true),
             (Sort::Flag, Some(_)) => continue,
             (Sort::Number, Some(text)) => text.parse::<i64>().map_or(Value::Null, Value::from),
             (_, Some(text)) => crate::masking::without_credentials(text).into(),
