@@ -72,7 +72,6 @@ async fn measure() {
         connect: Arc::new(NoMembers),
         gate: Arc::new(Everybody),
         sources: None,
-        webhooks: None,
     };
     let server = Server::new(parts, Settings { secure: false, ..Settings::new(NAMESPACE) });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

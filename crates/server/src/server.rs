@@ -42,8 +42,6 @@ pub struct Parts {
     pub gate: Arc<dyn Gate>,
     /// Reads sources and runs generators; without it, what needs that answers 501.
     pub sources: Option<Arc<dyn Sources>>,
-    /// Takes webhooks in at their path; without it, they are answered with 501.
-    pub webhooks: Option<Router>,
 }
 
 /// Says whether objects of people may live in a namespace.
@@ -66,6 +64,8 @@ pub struct Settings {
     pub fresh: Duration,
     /// The work of one password.
     pub password_cost: u32,
+    /// Takes webhooks in at their path; without it, they are answered with 501.
+    pub webhooks: Option<Router>,
 }
 
 /// The API, without any transport. Clones are the same.
@@ -76,7 +76,6 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) sources: Option<Arc<dyn Sources>>,
-    pub(crate) webhooks: Option<Router>,
     pub(crate) settings: Settings,
     pub(crate) configured: Configured,
     pub(crate) issuer: Issuer,
@@ -116,6 +115,7 @@ impl Settings {
             version: "v3.5.0".to_owned(),
             fresh: Duration::from_secs(1),
             password_cost: auth::password::COST,
+            webhooks: None,
         }
     }
 
@@ -130,7 +130,7 @@ impl Settings {
 impl Server {
     /// A server that has read nothing yet: [`Server::run`] does.
     pub fn new(parts: Parts, settings: Settings) -> Server {
-        let Parts { client, connect, gate, sources, webhooks } = parts;
+        let Parts { client, connect, gate, sources } = parts;
         Server(Arc::new(Inner {
             configured: Configured::new(client.clone(), &settings.namespace, settings.fresh),
             fleet: Fleet::new(client.clone(), connect, &settings.namespace),
@@ -145,7 +145,6 @@ impl Server {
             client,
             gate,
             sources,
-            webhooks,
             settings,
         }))
     }

@@ -120,7 +120,6 @@ impl Core {
             connect: Arc::new(OverNetwork { allow_exec: true }),
             gate: Arc::new(LeftToTheApi),
             sources: None,
-            webhooks: None,
         };
         // Nobody signs in here, so no password is ever compared.
         let settings = Settings { password_cost: 4, ..Settings::new(&connection.namespace) };

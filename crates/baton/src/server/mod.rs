@@ -120,7 +120,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let workshop = Workshop::new(client.clone(), namespace, connect.clone(), generators, manifests);
     let bell = Arc::new(Bell::new(client.clone(), namespace));
     let (hooked, work) = baton_controllers::webhook::webhooks(bell.clone(), &webhook::Settings::default());
-    let office = Office::new(client, connect, workshop, settings, Some(hooked));
+    let settings = Settings { webhooks: Some(hooked), ..settings };
+    let office = Office::new(client, connect, workshop, settings);
     bell.hang(office.server.clone());
     let routes = office.routes();
     let serving = async {
@@ -162,7 +163,6 @@ impl Office {
         connect: Arc<dyn Connect>,
         workshop: Workshop,
         settings: Settings,
-        webhooks: Option<Router>,
     ) -> Office {
         let rights = Arc::new(LiveRights::new(&settings.namespace));
         let secure = settings.secure;
@@ -171,7 +171,6 @@ impl Office {
             connect,
             gate: rights.clone(),
             sources: Some(Arc::new(workshop)),
-            webhooks,
         };
         Office { server: Server::new(parts, settings), rights, client, secure }
     }

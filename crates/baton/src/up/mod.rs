@@ -233,7 +233,7 @@ fn works(
     // Cookies that only TLS carries would never come back here.
     let for_people = baton_server::Settings { secure: false, ..baton_server::Settings::new(NAMESPACE) };
     // Webhooks are taken in beside it, by the controller itself.
-    let office = Office::new(client.clone(), connect.clone(), workshop, for_people, None);
+    let office = Office::new(client.clone(), connect.clone(), workshop, for_people);
     let applications =
         ApplicationController::new(client.clone(), settings, manifests, connect).map_err(failed)?;
     let settings = NotificationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())

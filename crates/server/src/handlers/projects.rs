@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::accounts::{NewToken, prepare};
 use super::clusters::ClusterQuery;
-use super::repositories::Shelf;
 use crate::audit::{Affected, Deed};
 use crate::auth;
 use crate::error::Error;
@@ -48,7 +47,7 @@ impl Server {
     /// The caller may not see it, or there is none: both read the same.
     pub async fn detailed_project(&self, context: &Context, name: &str) -> Result<Value, Error> {
         let project = self.project(context, name).await?;
-        let repositories = self.repositories(context, Shelf::Repository, "", name).await?;
+        let repositories = self.repositories(context, "", name).await?;
         let clusters = self.clusters(context, &ClusterQuery::default()).await?;
         let items = clusters["items"].as_array().into_iter().flatten();
         let own: Vec<&Value> = items.filter(|cluster| cluster["project"] == name).collect();

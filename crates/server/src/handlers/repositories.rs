@@ -27,11 +27,27 @@ pub enum Shelf {
 }
 
 impl Server {
-    /// What is registered that the caller may see: of one URL, of one project, or all.
+    /// The repositories that the caller may see: of one URL, of one project, or all.
     ///
     /// # Errors
     /// The API cannot be read.
-    pub async fn repositories(
+    pub async fn repositories(&self, context: &Context, url: &str, project: &str) -> Result<Value, Error> {
+        self.shelved(context, Shelf::Repository, url, project).await
+    }
+
+    /// The credentials of repositories that the caller may see, by the URLs they are for.
+    ///
+    /// # Errors
+    /// The API cannot be read.
+    pub async fn repository_credentials(&self, context: &Context, url: &str) -> Result<Value, Error> {
+        self.shelved(context, Shelf::Credentials, url, "").await
+    }
+
+    /// What is registered of a kind that the caller may see: of one URL, of one project, or all.
+    ///
+    /// # Errors
+    /// The API cannot be read.
+    pub async fn shelved(
         &self,
         context: &Context,
         shelf: Shelf,
@@ -61,7 +77,7 @@ impl Server {
         url: &str,
         project: &str,
     ) -> Result<Value, Error> {
-        let mut found = self.repositories(context, shelf, url, project).await?;
+        let mut found = self.shelved(context, shelf, url, project).await?;
         let first = found["items"].as_array_mut().filter(|items| !items.is_empty());
         first.map(|items| items.swap_remove(0)).ok_or_else(Error::hidden)
     }

@@ -61,7 +61,7 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
     let is_api = request.uri().path().starts_with("/api/");
     let operation = operation_of(&request);
     let mut kept = Vec::new();
-    let mut response = match (&server.0.webhooks, operation) {
+    let mut response = match (&server.0.settings.webhooks, operation) {
         // Hosts send what they send: it is read, bounded and judged where webhooks are.
         (Some(webhooks), Some(Route::Webhook)) => match webhooks.clone().oneshot(request).await {
             Ok(response) => response,

@@ -156,6 +156,7 @@ impl Scene {
             fresh: std::time::Duration::ZERO,
             password_cost: 4,
             secure: false,
+            webhooks: Some(axum::Router::new().route("/api/webhook", axum::routing::post(webhook))),
             ..Settings::new(NAMESPACE)
         };
         let gate = Table(vec![
@@ -175,7 +176,6 @@ impl Scene {
             connect: Arc::new(NoMembers),
             gate: Arc::new(gate),
             sources: Some(Arc::new(Scripted)),
-            webhooks: Some(axum::Router::new().route("/api/webhook", axum::routing::post(webhook))),
         };
         let server = Server::new(parts, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -52,7 +52,7 @@ pub(super) async fn repository(route: Route, request: Incoming) -> Result<Answer
         }
         Route::List(shelf) => {
             let project = if shelf.url() == "repo" { query.text("appProject") } else { String::new() };
-            Answer::json(server.repositories(context, shelf, &query.text(shelf.url()), &project).await?)
+            Answer::json(server.shelved(context, shelf, &query.text(shelf.url()), &project).await?)
         }
         _ => Err(Error::internal("no call about repositories")),
     }
