@@ -21,21 +21,29 @@ pub(crate) fn server() -> Option<&'static str> {
     SERVER.get().map(String::as_str)
 }
 
+/// Namespace of Argo CD's objects where nobody names another.
+const NAMESPACE: &str = "argocd";
+
 /// The cluster and namespace to use.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Connection {
     /// Kubeconfig of the control plane; without it $KUBECONFIG, ~/.kube/config or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig.
     #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-    /// Namespace of Argo CD's objects.
-    #[arg(short, long, default_value = "argocd", value_name = "NAMESPACE")]
-    pub(crate) namespace: String,
+    pub(crate) context: Option<String>,
+    /// Namespace of Argo CD's objects [default: argocd].
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
 }
 
 impl Connection {
+    /// Namespace of Argo CD's objects.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(NAMESPACE)
+    }
+
     /// A client for that cluster. Nothing is asked of it yet.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         crate::crypto::install();

@@ -292,7 +292,7 @@ fn spelled(variable: &str) -> String {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let flags = Flags { leader_elect: arguments.leader_elect.clone(), ..arguments.flags.clone() };
-    let mut settings = flags.settings(&arguments.connection.namespace)?;
+    let mut settings = flags.settings(arguments.connection.namespace())?;
     // Beside Argo CD's own controllers nobody expects to be asked.
     let alone = !arguments.controllers.contains(&ControllerName::Application);
     let usual = if alone { Fuse::Off } else { USUAL_FUSE };

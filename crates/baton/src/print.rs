@@ -1,4 +1,4 @@
-//! Objects and tables on standard output.
+//! Whole objects on standard output.
 
 use std::io::Write as _;
 
@@ -56,34 +56,9 @@ pub(crate) fn json(objects: &[Value], single: bool) -> Result<String, Failure> {
     text.map(|text| text + "\n").map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// Rows under headings, columns as wide as they must be and three blanks apart.
-pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
-    let mut text = String::new();
-    for row in std::iter::once(&headings).chain(rows) {
-        let line: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        text.push_str(line.join("   ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [vec!["a".to_owned(), "long value".to_owned()], vec!["wider".to_owned(), String::new()]];
-        assert_eq!(table(&["NAME", "X"], &rows), "NAME    X\na       long value\nwider\n");
-    }
 
     #[test]
     fn texts_that_only_look_like_other_types_stay_texts() {

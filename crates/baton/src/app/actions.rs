@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_api::Application;
 use baton_api::application_status::ResourceStatus;
 use baton_api::edit::difference;
 use baton_api::object::{Object, ResourceKey, group_version};
@@ -11,10 +12,12 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::applications::Applications;
 use super::desk::Desk;
-use super::{actor, view};
-use crate::connection::Connection;
+use super::{actor, typed, view};
 use crate::failure::Failure;
+use crate::listing::{self, Column};
+use crate::place::Place;
 use crate::print;
 
 /// The action that every resource whose deletion waits for approval offers.
@@ -45,7 +48,7 @@ struct List {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     #[command(flatten)]
     which: Which,
 }
@@ -61,7 +64,7 @@ struct Run {
     /// The action.
     action: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     #[command(flatten)]
     which: Which,
     /// On every resource that is meant, not only where it is one.
@@ -108,79 +111,118 @@ impl Actions {
     }
 }
 
+/// An action that a resource offers, and whether it is disabled.
+type Offer = (ResourceStatus, String, bool);
+
+const COLUMNS: &[Column<Offer>] = &[
+    Column::new("GROUP", |(row, _, _)| row.group.clone()),
+    Column::new("KIND", |(row, _, _)| row.kind.clone()),
+    Column::new("NAMESPACE", |(row, _, _)| row.namespace.clone()),
+    Column::new("NAME", |(row, _, _)| row.name.clone()),
+    Column::new("ACTION", |(_, action, _)| action.clone()),
+    Column::new("DISABLED", |(_, _, disabled)| disabled.to_string()),
+];
+
 impl List {
     async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.name).await?;
-        let mut rows = Vec::new();
-        for row in desk.application.status.resources.iter().filter(|row| self.which.means(row)) {
-            let mut add = |name: &str, disabled: bool| {
-                let place = [&row.group, &row.kind, &row.namespace, &row.name];
-                let mut cells: Vec<String> = place.into_iter().cloned().collect();
-                cells.extend([name.to_owned(), disabled.to_string()]);
-                rows.push(cells);
-            };
-            if row.requires_deletion_approval {
-                add(APPROVE, false);
+        let applications = Applications::at(&self.place).await?;
+        let offers = match &applications {
+            Applications::Cluster(there) => self.in_cluster(&Desk::open(there, &self.name).await?).await?,
+            Applications::Server(there) => {
+                let mut offers = Vec::new();
+                let application = typed(&applications.get(&self.name).await?)?;
+                for row in application.status.resources.iter().filter(|row| self.which.means(row)) {
+                    let all = there.actions(&self.name, row).await?.into_iter();
+                    offers.extend(all.map(|(name, disabled)| (row.clone(), name, disabled)));
+                }
+                offers
             }
-            if let Some(live) = desk.fetch(&api_version(row), &key(row)).await? {
+        };
+        print::out(&listing::table(COLUMNS, &offers, false))
+    }
+
+    async fn in_cluster(&self, desk: &Desk) -> Result<Vec<Offer>, Failure> {
+        let mut offers = Vec::new();
+        for row in desk.application.status.resources.iter().filter(|row| self.which.means(row)) {
+            if row.requires_deletion_approval {
+                offers.push((row.clone(), APPROVE.to_owned(), false));
+            }
+            if let Some(live) = desk.fetch(&api_version(row), &view::key(row)).await? {
                 let offered = baton_health::actions(&live, &desk.customizations)
                     .map_err(|error| Failure::failed(format!("{}: {error}", view::resource_name(row))))?;
-                for action in offered {
-                    add(&action.name, action.disabled);
-                }
+                offers.extend(offered.into_iter().map(|one| (row.clone(), one.name, one.disabled)));
             }
         }
-        print::out(&print::table(&["GROUP", "KIND", "NAMESPACE", "NAME", "ACTION", "DISABLED"], &rows))
+        Ok(offers)
     }
 }
 
 impl Run {
     async fn run(self) -> Result<(), Failure> {
-        let mut params = BTreeMap::new();
+        let mut params = Vec::new();
         for param in &self.params {
             let (name, value) =
                 param.split_once('=').ok_or_else(|| Failure::usage("write parameters as NAME=VALUE"))?;
-            params.insert(name.to_owned(), value.to_owned());
+            params.push((name.to_owned(), value.to_owned()));
         }
-        let desk = Desk::open(&self.connection, &self.name).await?;
+        let applications = Applications::at(&self.place).await?;
+        match &applications {
+            Applications::Cluster(there) => {
+                let desk = Desk::open(there, &self.name).await?;
+                self.in_cluster(&desk, params.into_iter().collect()).await
+            }
+            Applications::Server(there) => {
+                let application = typed(&applications.get(&self.name).await?)?;
+                for row in self.meant(&application)? {
+                    there.run_action(&self.name, &row, &self.action, &params).await?;
+                    self.say(&row)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The resources that are meant.
+    fn meant(&self, application: &Application) -> Result<Vec<ResourceStatus>, Failure> {
         let approves = self.action == APPROVE;
-        let meant: Vec<ResourceStatus> = desk
-            .application
-            .status
-            .resources
-            .iter()
+        let rows = application.status.resources.iter();
+        let meant: Vec<ResourceStatus> = rows
             .filter(|row| self.which.means(row) && (!approves || row.requires_deletion_approval))
             .cloned()
             .collect();
         match meant.len() {
-            0 if approves => {
-                return Err(Failure::failed("no such resource waits for the approval of its deletion"));
-            }
-            0 => return Err(Failure::failed(format!("{} has no such resource", self.name))),
-            1 => {}
-            _ if self.all => {}
-            count => {
-                return Err(Failure::usage(format!("{count} resources are meant: name one, or add --all")));
-            }
+            0 if approves => Err(Failure::failed("no such resource waits for the approval of its deletion")),
+            0 => Err(Failure::failed(format!("{} has no such resource", self.name))),
+            1 => Ok(meant),
+            _ if self.all => Ok(meant),
+            count => Err(Failure::usage(format!("{count} resources are meant: name one, or add --all"))),
         }
-        let approval = if approves { Some(approval_of(&desk, &meant)?) } else { None };
+    }
+
+    fn say(&self, row: &ResourceStatus) -> Result<(), Failure> {
+        print::out(&format!("{} {}\n", view::resource_name(row), self.action))
+    }
+
+    async fn in_cluster(&self, desk: &Desk, params: BTreeMap<String, String>) -> Result<(), Failure> {
+        let meant = self.meant(&desk.application)?;
+        let approval = if self.action == APPROVE { Some(approval_of(desk, &meant)?) } else { None };
         for row in &meant {
-            let key = key(row);
+            let key = view::key(row);
             let live = desk
                 .fetch(&api_version(row), &key)
                 .await?
                 .ok_or_else(|| Failure::failed(format!("{} is gone", view::resource_name(row))))?;
             if let Some(annotations) = &approval {
                 let patch = json!({"metadata": {"uid": live.uid(), "annotations": annotations}});
-                send(&desk, http::Method::PATCH, live.api_version(), &key, Some(&patch)).await?;
+                send(desk, http::Method::PATCH, live.api_version(), &key, Some(&patch)).await?;
             } else {
                 let changes = baton_health::run_action(&live, &self.action, &params, &desk.customizations)
                     .map_err(|error| Failure::failed(format!("{}: {error}", view::resource_name(row))))?;
                 for change in changes {
-                    carry_out(&desk, &live, change).await?;
+                    carry_out(desk, &live, change).await?;
                 }
             }
-            print::out(&format!("{} {}\n", view::resource_name(row), self.action))?;
+            self.say(row)?;
         }
         Ok(())
     }
@@ -199,7 +241,7 @@ fn approval_of(desk: &Desk, meant: &[ResourceStatus]) -> Result<Map<String, Valu
         )
     })?;
     let now = Timestamp::now().max(since.0);
-    let keys: Vec<ResourceKey> = meant.iter().map(key).collect();
+    let keys: Vec<ResourceKey> = meant.iter().map(view::key).collect();
     Ok(approval::grant(&keys, &actor(), now, &approval::operation_name(since.0)))
 }
 
@@ -244,11 +286,6 @@ async fn send(
         .map_err(|error| Failure::failed(error.to_string()))?;
     desk.member.request::<Value>(request).await?;
     Ok(())
-}
-
-fn key(row: &ResourceStatus) -> ResourceKey {
-    let [group, kind, namespace, name] = [&row.group, &row.kind, &row.namespace, &row.name].map(Clone::clone);
-    ResourceKey { group, kind, namespace, name }
 }
 
 fn api_version(row: &ResourceStatus) -> String {

@@ -3,12 +3,11 @@
 use baton_api::names::application::DELETION_APPROVED;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
 
+use super::applications::Applications;
 use super::{typed, view};
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::text;
+use crate::place::Place;
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -21,12 +20,12 @@ pub(crate) struct ConfirmDeletion {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 impl ConfirmDeletion {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let applications = self.connection.applications().await?;
+        let applications = Applications::at(&self.place).await?;
         let object = applications.get(&self.name).await?;
         let application = typed(&object)?;
         let state = application.status.operation_state.as_ref();
@@ -41,14 +40,7 @@ impl ConfirmDeletion {
         };
         // A clock here that is behind the cluster's must not make the approval look older than what it approves.
         let at = Timestamp::now().max(since);
-        let patch = json!({
-            // Another Application of this name is not what the person looked at.
-            "metadata": {"uid": text(&object, "/metadata/uid"), "annotations": {DELETION_APPROVED: at.to_string()}},
-        });
-        applications
-            .merge(&self.name, &patch)
-            .await?
-            .ok_or_else(|| Failure::api(format!("{} is no longer the Application it was", self.name)))?;
+        applications.approve(&self.name, &object, at).await?;
         let mut said = format!("application.argoproj.io/{} deletion approved at {at}\n", self.name);
         let own = view::unapproved(&application);
         for resource in &own {

@@ -9,11 +9,11 @@ use baton_api::source::{DirectorySource, HelmParameter, HelmSource, KustomizeSou
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::PLURAL;
+use super::applications::{Applications, Creation};
 use crate::appset::manifests;
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::{Objects, text};
+use crate::objects::text;
+use crate::place::Place;
 use crate::print::{self, Form};
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Create {
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with_all = ["repo", "path"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// The repository.
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
@@ -110,32 +110,12 @@ impl Create {
         // All are read and judged before the first is written.
         let documents =
             if self.files.is_empty() { vec![self.written_in_flags()?] } else { self.written_in_files()? };
-        let client = self.connection.client().await?;
+        let applications = Applications::at(&self.place).await?;
+        let how = Creation { upsert: self.upsert, dry_run: self.dry_run };
         let mut made = Vec::new();
         for document in &documents {
-            let namespace = match text(document, "/metadata/namespace") {
-                namespace if namespace.is_empty() => self.connection.namespace.clone(),
-                namespace => namespace,
-            };
             let name = text(document, "/metadata/name");
-            let place = Objects::new(client.clone(), PLURAL, &namespace).dry_run(self.dry_run);
-            let existing = if self.upsert { place.find(&name).await? } else { None };
-            let (object, verb) = match existing {
-                Some(existing) => {
-                    // What the controller wrote is not the file's to remove.
-                    let patch = json!({
-                        "metadata": {"resourceVersion": text(&existing, "/metadata/resourceVersion"),
-                            "labels": document["metadata"]["labels"], "annotations": document["metadata"]["annotations"],
-                            "finalizers": document["metadata"]["finalizers"]},
-                    });
-                    let mut after = existing.clone();
-                    merge(&mut after, &patch);
-                    after["spec"] = document["spec"].clone();
-                    let version = text(&existing, "/metadata/resourceVersion");
-                    (place.replace(&name, &after, &version).await?, "configured")
-                }
-                None => (place.create(document).await?, "created"),
-            };
+            let (object, verb) = applications.create(document, how).await?;
             if self.output.is_none() {
                 let dry = if self.dry_run { " (dry run)" } else { "" };
                 print::out(&format!("application.argoproj.io/{name} {verb}{dry}\n"))?;
@@ -272,18 +252,5 @@ impl Create {
             ..SyncPolicy::default()
         };
         Ok((policy != SyncPolicy::default()).then_some(policy))
-    }
-}
-
-/// Lays the maps of `patch` over those of `target`; `null` changes nothing.
-fn merge(target: &mut Value, patch: &Value) {
-    match (target, patch) {
-        (_, Value::Null) => {}
-        (Value::Object(target), Value::Object(patch)) => {
-            for (name, value) in patch {
-                merge(target.entry(name.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (target, patch) => *target = patch.clone(),
     }
 }

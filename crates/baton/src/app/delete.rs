@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_api::Application;
-use baton_api::names::finalizer::{RESOURCES, RESOURCES_BACKGROUND, RESOURCES_FOREGROUND};
 use baton_sync::deletion;
-use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use clap::Args;
+use serde_json::Value;
 
+use super::applications::{Applications, Deletion, Policy};
 use super::desk::Desk;
 use super::follow::{self, Ended};
 use super::operate::{duration, overdue};
 use super::typed;
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::{Objects, can_ask, confirmed, text};
+use crate::objects::{can_ask, confirmed};
+use crate::place::Place;
 use crate::print;
 
 /// How long a cluster may take to tell what would go.
@@ -37,7 +37,7 @@ pub(crate) struct Delete {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Delete what it deployed.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     cascade: bool,
@@ -53,12 +53,6 @@ pub(crate) struct Delete {
     /// Do not ask.
     #[arg(short, long)]
     yes: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Policy {
-    Foreground,
-    Background,
 }
 
 /// What becomes of an Application's resources.
@@ -106,33 +100,34 @@ impl Delete {
                 "--propagation-policy says how to cascade, and --cascade=false says not to",
             ));
         }
-        let applications = self.connection.applications().await?;
+        let applications = Applications::at(&self.place).await?;
+        let how = Deletion { cascade: self.cascade, policy: self.propagation_policy };
         let mut found = Vec::new();
         for name in &self.names {
             found.push(typed(&applications.get(name).await?)?);
         }
         if !self.yes {
             can_ask()?;
-            if !confirmed(&self.question(&found).await)? {
+            if !confirmed(&self.question(&applications, &found).await)? {
                 return Err(Failure::waiting("nothing was deleted"));
             }
         }
         for name in &self.names {
-            self.request(&applications, name).await?;
+            applications.delete(name, how).await?;
         }
         for name in &self.names {
-            self.follow(name).await?;
+            self.follow(&applications, name).await?;
         }
         Ok(())
     }
 
     /// What becomes of the resources, one line for each Application.
-    async fn question(&self, found: &[Application]) -> Vec<String> {
+    async fn question(&self, applications: &Applications, found: &[Application]) -> Vec<String> {
         let mut lines = Vec::with_capacity(found.len());
         for (name, application) in self.names.iter().zip(found) {
             let fate = match self.cascade {
                 false => Fate::Stay(application.status.resources.len()),
-                true => match tokio::time::timeout(PATIENCE, self.live(name)).await {
+                true => match tokio::time::timeout(PATIENCE, live(applications, name)).await {
                     Ok(Ok(live)) => Fate::judged(application, &live),
                     // The question must not depend on a cluster that is perhaps the reason for it.
                     _ => Fate::Unseen(application.status.resources.len()),
@@ -143,62 +138,11 @@ impl Delete {
         lines
     }
 
-    async fn live(&self, name: &str) -> Result<Vec<Arc<Value>>, Failure> {
-        Desk::open(&self.connection, name).await?.live().await
-    }
-
-    /// Sets the finalizers that say what becomes of the resources, and deletes the object.
-    async fn request(&self, applications: &Objects, name: &str) -> Result<(), Failure> {
-        for _ in 0..10 {
-            let object = applications.get(name).await?;
-            let uid = text(&object, "/metadata/uid");
-            if let Some(finalizers) = self.finalizers(&object) {
-                let version = text(&object, "/metadata/resourceVersion");
-                let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
-                if applications.merge(name, &patch).await?.is_none() {
-                    continue;
-                }
-            }
-            return applications.delete(name, "Background", &uid).await;
-        }
-        Err(Failure::api(format!("{name} changed each time it was to be written: try again")))
-    }
-
-    /// The finalizers the object must have, where it does not have them.
-    fn finalizers(&self, object: &Value) -> Option<Vec<String>> {
-        if object.pointer("/metadata/deletionTimestamp").is_some() {
-            return None;
-        }
-        let present: Vec<String> = object
-            .pointer("/metadata/finalizers")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
-            .collect();
-        let cascades = |finalizer: &String| {
-            [RESOURCES, RESOURCES_FOREGROUND, RESOURCES_BACKGROUND].contains(&finalizer.as_str())
-        };
-        let wanted = match (self.cascade, self.propagation_policy) {
-            (false, _) => None,
-            (true, None) => match present.iter().find(|finalizer| cascades(finalizer)) {
-                Some(_) => return None,
-                None => Some(RESOURCES),
-            },
-            (true, Some(Policy::Foreground)) => Some(RESOURCES_FOREGROUND),
-            (true, Some(Policy::Background)) => Some(RESOURCES_BACKGROUND),
-        };
-        let mut after: Vec<String> =
-            present.iter().filter(|finalizer| !cascades(finalizer)).cloned().collect();
-        after.extend(wanted.map(str::to_owned));
-        (after != present).then_some(after)
-    }
-
-    async fn follow(&self, name: &str) -> Result<(), Failure> {
+    async fn follow(&self, applications: &Applications, name: &str) -> Result<(), Failure> {
         if !self.wait {
             return print::out(&format!("application.argoproj.io/{name} deletion requested\n"));
         }
-        match follow::until(&self.connection, name, self.timeout, |_| false).await? {
+        match follow::until(applications, name, self.timeout, |_| false).await? {
             Ended::Gone | Ended::Held(_) => print::out(&format!("application.argoproj.io/{name} deleted\n")),
             Ended::TimedOut(last) => Err(overdue(name, last.map(|last| last.application).as_ref())),
             Ended::Interrupted => {
@@ -208,8 +152,21 @@ impl Delete {
     }
 }
 
+/// The Application's objects as they are.
+async fn live(applications: &Applications, name: &str) -> Result<Vec<Arc<Value>>, Failure> {
+    match applications {
+        Applications::Cluster(there) => Desk::open(there, name).await?.live().await,
+        Applications::Server(there) => {
+            let there = there.managed(name).await?.into_iter().filter(|one| !one.live.is_null());
+            Ok(there.map(|one| one.live).collect())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

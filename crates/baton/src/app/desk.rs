@@ -14,8 +14,8 @@ use baton_sync::targets::Targets;
 use kube::Client;
 use serde_json::Value;
 
+use super::applications::InCluster;
 use super::typed;
-use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::repositories::MappedRepositories;
 use crate::surroundings::Surroundings;
@@ -34,10 +34,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) async fn open(connection: &Connection, name: &str) -> Result<Desk, Failure> {
-        let control = connection.client().await?;
-        let application = typed(&connection.applications().await?.get(name).await?)?;
-        let surroundings = Surroundings::read(&control, &connection.namespace).await?;
+    pub(super) async fn open(applications: &InCluster, name: &str) -> Result<Desk, Failure> {
+        let control = applications.client.clone();
+        let application = typed(&applications.get(name).await?)?;
+        let surroundings = Surroundings::read(&control, &applications.namespace).await?;
         let settings = &surroundings.settings;
 
         let unreadable = |error: String| Failure::failed(format!("argocd-cm cannot be used: {error}"));

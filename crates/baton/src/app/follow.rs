@@ -2,22 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
-use std::pin::pin;
 use std::time::Duration;
 
 use baton_api::Application;
 use baton_api::names::application::{REFRESH, REFRESH_TIMESTAMP};
 use futures::StreamExt as _;
-use kube::Api;
-use kube::core::{ApiResource, DynamicObject};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::watch_object;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::applications::Applications;
 use super::{typed, view};
-use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::session::Interruption;
 use crate::shutdown::Shutdown;
 use crate::terminal;
 
@@ -44,15 +40,12 @@ pub(super) struct Followed {
 /// # Errors
 /// The API refuses the watch for good, as without the right to it.
 pub(super) async fn until(
-    connection: &Connection,
+    applications: &Applications,
     name: &str,
     timeout: Option<Duration>,
     mut holds: impl FnMut(&Application) -> bool,
 ) -> Result<Ended, Failure> {
-    let client = connection.client().await?;
-    let kind = ApiResource::erase::<Application>(&());
-    let api: Api<DynamicObject> = Api::namespaced_with(client, &connection.namespace, &kind);
-    let mut seen = pin!(watch_object(api, name).default_backoff());
+    let mut seen = applications.watch(name);
     let mut shutdown = Shutdown::listen();
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut progress = Progress::new();
@@ -71,8 +64,6 @@ pub(super) async fn until(
         };
         match event {
             Some(Ok(Some(object))) => {
-                let object =
-                    serde_json::to_value(&object).map_err(|error| Failure::failed(error.to_string()))?;
                 let application = typed(&object)?;
                 progress.tell(&application);
                 let done = holds(&application);
@@ -83,24 +74,12 @@ pub(super) async fn until(
                 last = Some(followed);
             }
             Some(Ok(None)) => return Ok(Ended::Gone),
-            Some(Err(error)) => {
-                if let Some(refusal) = refusal(&error) {
-                    return Err(Failure::api(refusal));
-                }
-                tracing::info!(%error, "the watch of the Application begins anew");
+            Some(Err(Interruption::Refused(failure))) => return Err(failure),
+            Some(Err(Interruption::Lost(why))) => {
+                tracing::info!(why, "the watch of the Application begins anew")
             }
             None => return Err(Failure::api("the watch of the Application ended")),
         }
-    }
-}
-
-/// What the API says when trying again would not help.
-pub(crate) fn refusal(error: &kube::runtime::watcher::Error) -> Option<String> {
-    use kube::runtime::watcher::Error;
-    let (Error::InitialListFailed(cause) | Error::WatchStartFailed(cause)) = error else { return None };
-    match cause {
-        kube::Error::Api(status) if matches!(status.code, 401 | 403) => Some(status.message.clone()),
-        _ => None,
     }
 }
 
@@ -108,14 +87,17 @@ pub(crate) fn refusal(error: &kube::runtime::watcher::Error) -> Option<String> {
 ///
 /// # Errors
 /// There is no such Application, or the person had enough.
-pub(super) async fn refreshed(connection: &Connection, name: &str, kind: &str) -> Result<Value, Failure> {
+pub(super) async fn refreshed(applications: &Applications, name: &str, kind: &str) -> Result<Value, Failure> {
+    let cluster = match applications {
+        Applications::Server(there) => return there.refreshed(name, kind).await,
+        Applications::Cluster(there) => there,
+    };
     let nonce = jiff::Timestamp::now().to_string();
-    let patch = json!({"metadata": {"annotations": {REFRESH: kind, REFRESH_TIMESTAMP: nonce}}});
-    connection.applications().await?.merge(name, &patch).await?;
+    cluster.annotate(name, json!({REFRESH: kind, REFRESH_TIMESTAMP: nonce})).await?;
     let gone = |application: &Application| {
         application.metadata.annotations.as_ref().is_none_or(|annotations| !annotations.contains_key(REFRESH))
     };
-    match until(connection, name, Some(Duration::from_secs(120)), gone).await? {
+    match until(applications, name, Some(Duration::from_secs(120)), gone).await? {
         Ended::Held(followed) => Ok(followed.object),
         Ended::Gone => Err(Failure::failed(format!("application {name} was deleted meanwhile"))),
         Ended::TimedOut(_) => Err(Failure::failed(

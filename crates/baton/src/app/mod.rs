@@ -1,6 +1,7 @@
-//! `baton app`: Applications in a cluster.
+//! `baton app`: Applications, in a cluster or at a server.
 
 mod actions;
+mod applications;
 mod approve;
 mod compare;
 mod create;
@@ -14,15 +15,11 @@ mod tree;
 mod view;
 mod wait;
 
-pub(crate) use follow::refusal;
-
 use baton_api::Application;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::Objects;
 
 const PLURAL: &str = "applications";
 
@@ -82,12 +79,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Wait(arguments) => arguments.run().await,
         Command::ConfirmDeletion(arguments) => arguments.run().await,
         Command::Delete(arguments) => arguments.run().await,
-    }
-}
-
-impl Connection {
-    async fn applications(&self) -> Result<Objects, Failure> {
-        Ok(Objects::new(self.client().await?, PLURAL, &self.namespace))
     }
 }
 

@@ -9,19 +9,18 @@ use baton_api::operation::{
     Operation, OperationInitiator, SyncOperation, SyncStrategy, SyncStrategyApply, SyncStrategyHook,
 };
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
 
+use super::applications::{Applications, Wish};
 use super::follow::{self, Ended};
 use super::selector::{self, ResourceSelector};
 use super::{actor, show, typed, view};
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::objects::text;
+use crate::place::Place;
 use crate::print::{self, Form};
 use crate::terminal;
 
 /// How often a request is made anew when the Application changes under it.
-const ATTEMPTS: usize = 10;
+pub(super) const ATTEMPTS: usize = 10;
 
 #[derive(Debug, Args)]
 #[command(after_help = "The sync goes on without this command: Ctrl-C only stops watching it.
@@ -35,7 +34,7 @@ pub(crate) struct Sync {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Sync this revision instead of the one the Application names; once for each source, in their order.
     #[arg(long = "revision", value_name = "REVISION")]
     revisions: Vec<String>,
@@ -121,24 +120,25 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 impl Sync {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        self.check_resources().await?;
-        start(&self.connection, &self.name, |application| self.operation(application)).await?;
-        self.watching.watch(&self.connection, &self.name).await
+        let applications = Applications::at(&self.place).await?;
+        self.check_resources(&applications).await?;
+        start(&applications, &self.name, |seen| self.operation(seen).map(Wish::Sync)).await?;
+        self.watching.watch(&applications, &self.name).await
     }
 
     /// A sync of resources that are not there would succeed and have done nothing.
-    async fn check_resources(&self) -> Result<(), Failure> {
+    async fn check_resources(&self, applications: &Applications) -> Result<(), Failure> {
         // Of another revision than the one compared nobody knows yet what it holds.
         if self.resources.is_empty() || !self.revisions.is_empty() {
             return Ok(());
         }
-        let mut application = typed(&self.connection.applications().await?.get(&self.name).await?)?;
+        let mut application = typed(&applications.get(&self.name).await?)?;
         if application.metadata.deletion_timestamp.is_some() || application.operation.is_some() {
             return Ok(());
         }
         if selector::found(&self.resources, &application.status.resources).is_err() {
             // It may have come with a commit that was not compared yet.
-            application = typed(&follow::refreshed(&self.connection, &self.name, "normal").await?)?;
+            application = typed(&follow::refreshed(applications, &self.name, "normal").await?)?;
         }
         // What could not be compared the sync itself complains about.
         if application.status.sync.status == SyncCode::Unknown {
@@ -229,7 +229,7 @@ pub(crate) struct Rollback {
     /// The entry of its history; without it the one before the last.
     id: Option<i64>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Delete what was not there then.
     #[arg(long)]
     prune: bool,
@@ -242,11 +242,12 @@ pub(crate) struct Rollback {
 
 impl Rollback {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        start(&self.connection, &self.name, |application| self.operation(application)).await?;
-        self.watching.watch(&self.connection, &self.name).await
+        let applications = Applications::at(&self.place).await?;
+        start(&applications, &self.name, |seen| self.operation(seen)).await?;
+        self.watching.watch(&applications, &self.name).await
     }
 
-    fn operation(&self, application: &Application) -> Result<Operation, Failure> {
+    fn operation(&self, application: &Application) -> Result<Wish, Failure> {
         if application.spec.auto_syncs() {
             return Err(Failure::usage(format!(
                 "{} syncs by itself and would go forward again at once: turn auto-sync off first",
@@ -275,11 +276,12 @@ impl Rollback {
             sync_options: options.unwrap_or_default(),
             ..SyncOperation::default()
         };
-        Ok(Operation {
+        let operation = Operation {
             sync: Some(sync),
             initiated_by: OperationInitiator { username: actor(), automated: false },
             ..Operation::default()
-        })
+        };
+        Ok(Wish::Rollback(entry.id, operation))
     }
 }
 
@@ -292,12 +294,12 @@ pub(crate) struct Terminate {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 impl Terminate {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let applications = self.connection.applications().await?;
+        let applications = Applications::at(&self.place).await?;
         for _ in 0..ATTEMPTS {
             let object = applications.get(&self.name).await?;
             let application = typed(&object)?;
@@ -305,11 +307,7 @@ impl Terminate {
             if application.operation.is_none() || phase.is_none_or(OperationPhase::is_completed) {
                 return Err(Failure::failed(format!("no operation of {} is in progress", self.name)));
             }
-            let patch = json!({
-                "metadata": {"resourceVersion": text(&object, "/metadata/resourceVersion")},
-                "status": {"operationState": {"phase": OperationPhase::Terminating.as_str()}},
-            });
-            if applications.merge(&self.name, &patch).await?.is_some() {
+            if applications.terminate(&self.name, &object).await? {
                 return print::out(&format!(
                     "application.argoproj.io/{} operation is terminating\n",
                     self.name
@@ -322,11 +320,10 @@ impl Terminate {
 
 /// Writes an operation into an Application that has none.
 async fn start(
-    connection: &Connection,
+    applications: &Applications,
     name: &str,
-    operation: impl Fn(&Application) -> Result<Operation, Failure>,
+    wish: impl Fn(&Application) -> Result<Wish, Failure>,
 ) -> Result<(), Failure> {
-    let applications = connection.applications().await?;
     for _ in 0..ATTEMPTS {
         let object = applications.get(name).await?;
         let application = typed(&object)?;
@@ -340,27 +337,19 @@ async fn start(
                 None => Failure::failed(message),
             });
         }
-        let operation = serde_json::to_value(operation(&application)?)
-            .map_err(|error| Failure::failed(error.to_string()))?;
-        // The state of an operation before must not be taken for this one's.
-        let patch = json!({
-            "metadata": {"resourceVersion": text(&object, "/metadata/resourceVersion")},
-            "operation": operation,
-            "status": {"operationState": Value::Null},
-        });
-        if applications.merge(name, &patch).await?.is_some() {
+        if applications.start(name, &object, &wish(&application)?).await? {
             return Ok(());
         }
     }
     Err(busy(name))
 }
 
-fn busy(name: &str) -> Failure {
+pub(super) fn busy(name: &str) -> Failure {
     Failure::api(format!("{name} changed each time it was to be written: try again"))
 }
 
 impl Watching {
-    async fn watch(&self, connection: &Connection, name: &str) -> Result<(), Failure> {
+    async fn watch(&self, applications: &Applications, name: &str) -> Result<(), Failure> {
         if self.detached {
             return print::out(&format!("application.argoproj.io/{name} operation requested\n"));
         }
@@ -368,7 +357,7 @@ impl Watching {
             let phase = application.status.operation_state.as_ref().map(|state| &state.phase);
             application.operation.is_none() && phase.is_some_and(OperationPhase::is_completed)
         };
-        match follow::until(connection, name, self.timeout, over).await? {
+        match follow::until(applications, name, self.timeout, over).await? {
             Ended::Held(followed) => {
                 let application = followed.application;
                 match self.output {

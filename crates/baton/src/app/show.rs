@@ -2,14 +2,15 @@
 
 use baton_api::Application;
 use clap::Args;
-use kube::api::{Api, ListParams};
-use kube::core::{ApiResource, DynamicObject};
 use serde_json::Value;
 
+use super::applications::Applications;
+use super::view::Shown;
 use super::{typed, view};
-use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::listing::Listing;
 use crate::objects::text;
+use crate::place::Place;
 use crate::print::{self, Form};
 use crate::terminal;
 
@@ -21,7 +22,7 @@ use crate::terminal;
   baton app list --needs-approval")]
 pub(crate) struct List {
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// In every namespace.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -44,34 +45,16 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let client = self.connection.client().await?;
-        let kind = ApiResource::erase::<Application>(&());
-        let api: Api<DynamicObject> = if self.all_namespaces {
-            Api::all_with(client, &kind)
-        } else {
-            Api::namespaced_with(client, &self.connection.namespace, &kind)
-        };
-        let parameters = ListParams { label_selector: self.selector.clone(), ..ListParams::default() };
+        let applications = Applications::at(&self.place).await?;
         let mut found = Vec::new();
-        for object in api.list(&parameters).await? {
-            let object = serde_json::to_value(&object).map_err(|error| Failure::failed(error.to_string()))?;
+        for object in applications.list(self.selector.as_deref(), self.all_namespaces).await? {
             let application = typed(&object)?;
             if self.wants(&application) {
                 found.push((object, application));
             }
         }
-        let name = |object: &Value| (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
-        found.sort_by_key(|(object, _)| name(object));
-        if found.is_empty() && self.output.is_none() {
-            let place = if self.all_namespaces {
-                "any namespace".to_owned()
-            } else {
-                format!("namespace {}", self.connection.namespace)
-            };
-            terminal::remark(&format!("No such Applications in {place}."));
-            return Ok(());
-        }
-        show(found, self.output, false)
+        let nothing = format!("No such Applications in {}.", applications.whereabouts(self.all_namespaces));
+        Listing { nothing: &nothing, ..LISTING }.print(&found, self.output)
     }
 
     fn wants(&self, application: &Application) -> bool {
@@ -98,7 +81,7 @@ pub(crate) struct Get {
     /// Its name.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Have it compared with git once more first.
     #[arg(long)]
     refresh: bool,
@@ -112,16 +95,17 @@ pub(crate) struct Get {
 
 impl Get {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        let applications = Applications::at(&self.place).await?;
         let object = if self.refresh || self.hard_refresh {
             let kind = if self.hard_refresh { "hard" } else { "normal" };
-            super::follow::refreshed(&self.connection, &self.name, kind).await?
+            super::follow::refreshed(&applications, &self.name, kind).await?
         } else {
-            self.connection.applications().await?.get(&self.name).await?
+            applications.get(&self.name).await?
         };
         let application = typed(&object)?;
         match self.output {
             None => print::out(&view::described(&application, false)),
-            Some(Shape::Tree) => tree(&self.connection, &self.name).await,
+            Some(Shape::Tree) => tree(&applications, &self.name).await,
             Some(shape) => show(vec![(object, application)], shape.form(), true),
         }
     }
@@ -137,7 +121,7 @@ pub(crate) struct Resources {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Only those whose deletion waits for a person's word.
     #[arg(long)]
     needs_approval: bool,
@@ -176,10 +160,11 @@ impl Shape {
 
 impl Resources {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        let applications = Applications::at(&self.place).await?;
         if self.output == Some(Shape::Tree) {
-            return tree(&self.connection, &self.name).await;
+            return tree(&applications, &self.name).await;
         }
-        let object = self.connection.applications().await?.get(&self.name).await?;
+        let object = applications.get(&self.name).await?;
         let mut application = typed(&object)?;
         if self.needs_approval {
             application.status.resources.retain(|resource| resource.requires_deletion_approval);
@@ -214,9 +199,8 @@ impl Resources {
     }
 }
 
-async fn tree(connection: &Connection, name: &str) -> Result<(), Failure> {
-    let desk = super::desk::Desk::open(connection, name).await?;
-    print::out(&super::tree::tree(&desk).await?)
+async fn tree(applications: &Applications, name: &str) -> Result<(), Failure> {
+    print::out(&super::tree::tree(applications, name).await?)
 }
 
 #[derive(Debug, Args)]
@@ -227,7 +211,7 @@ pub(crate) struct History {
     /// The Application.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// How to print it.
     #[arg(short, long, value_enum)]
     output: Option<Form>,
@@ -235,7 +219,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let object = self.connection.applications().await?.get(&self.name).await?;
+        let object = Applications::at(&self.place).await?.get(&self.name).await?;
         let entries = typed(&object)?.status.history;
         let whole = || serde_json::to_value(&entries).unwrap_or_default();
         match self.output {
@@ -253,22 +237,23 @@ impl History {
     }
 }
 
-/// Prints Applications as asked.
-pub(super) fn show(
-    found: Vec<(Value, Application)>,
-    form: Option<Form>,
-    single: bool,
-) -> Result<(), Failure> {
-    let (objects, applications): (Vec<Value>, Vec<Application>) = found.into_iter().unzip();
-    print::out(&match form {
-        Some(Form::Yaml) => print::yaml(&objects)?,
-        Some(Form::Json) => print::json(&objects, single)?,
-        Some(Form::Name) => objects
-            .iter()
-            .map(|object| format!("application.argoproj.io/{}\n", text(object, "/metadata/name")))
-            .collect(),
-        Some(Form::Wide) if single => applications.iter().map(|app| view::described(app, true)).collect(),
-        Some(Form::Wide) => view::table(&applications, true),
-        None => view::table(&applications, false),
-    })
+/// How Applications are listed.
+const LISTING: Listing<'_, Shown> = Listing {
+    columns: view::COLUMNS,
+    whole: |(object, _)| object.clone(),
+    name: |(object, _)| format!("application.argoproj.io/{}", text(object, "/metadata/name")),
+    nothing: "No such Applications.",
+};
+
+/// Prints Applications as asked; one for people in full only where more than a row is asked for.
+pub(super) fn show(mut found: Vec<Shown>, form: Option<Form>, single: bool) -> Result<(), Failure> {
+    match found.pop() {
+        Some(one) if single && found.is_empty() && form.is_some() => {
+            LISTING.print_one(one, form, |(_, application), wide| view::described(application, wide))
+        }
+        last => {
+            found.extend(last);
+            LISTING.print(&found, form)
+        }
+    }
 }

@@ -1,14 +1,35 @@
 //! `-o tree`: what belongs to what.
 
+use baton_api::Application;
 use baton_api::object::ResourceKey;
-use baton_clusters::Node;
+use serde_json::Value;
 
+use super::applications::{Applications, AtServer, InCluster};
 use super::desk::Desk;
-use super::view;
+use super::{typed, view};
 use crate::failure::Failure;
+use crate::objects::text as field;
+
+/// An object of a tree.
+struct Node {
+    key: ResourceKey,
+    parents: Vec<ResourceKey>,
+    health: String,
+}
 
 /// The resources of an Application, each with what it owns below it.
-pub(super) async fn tree(desk: &Desk) -> Result<String, Failure> {
+pub(super) async fn tree(applications: &Applications, name: &str) -> Result<String, Failure> {
+    let (application, nodes) = match applications {
+        Applications::Cluster(there) => in_cluster(there, name).await?,
+        Applications::Server(there) => {
+            (typed(&applications.get(name).await?)?, at_server(there, name).await?)
+        }
+    };
+    Ok(drawn(&application, &nodes))
+}
+
+async fn in_cluster(there: &InCluster, name: &str) -> Result<(Application, Vec<Node>), Failure> {
+    let desk = Desk::open(there, name).await?;
     desk.live().await?;
     // Children come with their parents, but later; these are the usual ones.
     let usual = [
@@ -20,20 +41,40 @@ pub(super) async fn tree(desk: &Desk) -> Result<String, Failure> {
     ];
     let usual = usual.map(|(version, kind)| (version.to_owned(), kind.to_owned()));
     desk.cluster.ready(&usual).await.map_err(|error| Failure::api(error.to_string()))?;
-    let rows = &desk.application.status.resources;
+    let roots: Vec<ResourceKey> = desk.application.status.resources.iter().map(view::key).collect();
+    let node = |node: baton_clusters::Node| Node {
+        health: node.health.map(|health| health.code.as_str().to_owned()).unwrap_or_default(),
+        key: node.key,
+        parents: node.parents,
+    };
+    let nodes = desk.cluster.tree(&roots).into_iter().map(node).collect();
+    Ok((desk.application, nodes))
+}
+
+async fn at_server(there: &AtServer, name: &str) -> Result<Vec<Node>, Failure> {
+    let key = |told: &Value| {
+        let [group, kind, namespace, name] =
+            ["/group", "/kind", "/namespace", "/name"].map(|pointer| field(told, pointer));
+        ResourceKey { group, kind, namespace, name }
+    };
+    let node = |told: &Value| Node {
+        key: key(told),
+        parents: told["parentRefs"].as_array().into_iter().flatten().map(key).collect(),
+        health: field(told, "/health/status"),
+    };
+    Ok(there.tree(name).await?.iter().map(node).collect())
+}
+
+fn drawn(application: &Application, nodes: &[Node]) -> String {
+    let rows = &application.status.resources;
     let mut text = format!(
         "Application {} ({}, {})\n",
-        desk.application.metadata.name.as_deref().unwrap_or_default(),
-        desk.application.status.sync.status.as_str(),
-        desk.application.status.health.status.as_str()
+        application.metadata.name.as_deref().unwrap_or_default(),
+        application.status.sync.status.as_str(),
+        application.status.health.status.as_str()
     );
     for (place, row) in rows.iter().enumerate() {
-        let key = ResourceKey {
-            group: row.group.clone(),
-            kind: row.kind.clone(),
-            namespace: row.namespace.clone(),
-            name: row.name.clone(),
-        };
+        let key = view::key(row);
         let last = place + 1 == rows.len();
         let (branch, below) = if last { ("└─", "  ") } else { ("├─", "│ ") };
         let (health, _) = view::health(row.health.as_ref());
@@ -42,10 +83,9 @@ pub(super) async fn tree(desk: &Desk) -> Result<String, Failure> {
             .filter(|word| !word.is_empty())
             .collect();
         text.push_str(&format!("{branch} {}  {}\n", view::resource_name(row), words.join(", ")));
-        let nodes = desk.cluster.tree(std::slice::from_ref(&key));
-        branches(&nodes, &key, below, 0, &mut text);
+        branches(nodes, &key, below, 0, &mut text);
     }
-    Ok(text)
+    text
 }
 
 /// Deeper than any real ownership, so that a cycle ends.
@@ -60,9 +100,8 @@ fn branches(nodes: &[Node], parent: &ResourceKey, indent: &str, depth: usize, te
     for (place, node) in children.iter().enumerate() {
         let last = place + 1 == children.len();
         let (branch, below) = if last { ("└─", "  ") } else { ("├─", "│ ") };
-        let health = node.health.as_ref().map_or("", |health| health.code.as_str());
         let group = if node.key.group.is_empty() { String::new() } else { format!("{}/", node.key.group) };
-        let line = format!("{indent}{branch} {group}{} {}  {health}", node.key.kind, node.key.name);
+        let line = format!("{indent}{branch} {group}{} {}  {}", node.key.kind, node.key.name, node.health);
         text.push_str(line.trim_end());
         text.push('\n');
         branches(nodes, &node.key, &format!("{indent}{below}"), depth + 1, text);

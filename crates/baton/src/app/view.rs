@@ -5,45 +5,40 @@ use baton_api::application_status::{
     HealthStatus, OperationState, ResourceResult, ResourceStatus, RevisionHistory, SyncStatus,
 };
 use baton_api::names::IN_CLUSTER_NAME;
+use baton_api::object::ResourceKey;
 use baton_api::source::Source;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 
-use crate::print;
+use crate::listing::{self, Column};
 
 /// What marks a resource whose deletion waits for a person's word.
 const APPROVAL: &str = "needs approval";
 
-pub(super) fn table(applications: &[Application], wide: bool) -> String {
-    let mut headings = vec!["NAMESPACE", "NAME", "DESTINATION", "PROJECT", "SYNC", "HEALTH", "OPERATION"];
-    if wide {
-        headings.extend(["AUTO-SYNC", "REVISION", "REPO", "PATH", "MESSAGE"]);
-    }
-    let rows: Vec<Vec<String>> = applications.iter().map(|application| row(application, wide)).collect();
-    print::table(&headings, &rows)
-}
+/// An Application, as it was read and as it reads.
+pub(super) type Shown = (Value, Application);
 
-fn row(application: &Application, wide: bool) -> Vec<String> {
-    let (metadata, status) = (&application.metadata, &application.status);
-    let mut row = vec![
-        metadata.namespace.clone().unwrap_or_default(),
-        metadata.name.clone().unwrap_or_default(),
-        destination(application),
-        dash(&application.spec.project),
-        dash(status.sync.status.as_str()),
-        dash(status.health.status.as_str()),
-        standing(application),
-    ];
-    if wide {
-        let source = application.spec.effective_sources().first();
-        row.extend([
-            automation(application),
-            short_revisions(&status.sync),
-            source.map_or_else(String::new, |source| source.repo_url.clone()),
-            source.map_or_else(String::new, place),
-            first_message(application).replace('\n', " "),
-        ]);
-    }
-    row
+/// What a table shows of Applications.
+pub(super) const COLUMNS: &[Column<Shown>] = &[
+    Column::new("NAMESPACE", |(_, one)| one.metadata.namespace.clone().unwrap_or_default()),
+    Column::new("NAME", |(_, one)| one.metadata.name.clone().unwrap_or_default()),
+    Column::new("DESTINATION", |(_, one)| destination(one)),
+    Column::new("PROJECT", |(_, one)| dash(&one.spec.project)),
+    Column::new("SYNC", |(_, one)| dash(one.status.sync.status.as_str())),
+    Column::new("HEALTH", |(_, one)| dash(one.status.health.status.as_str())),
+    Column::new("OPERATION", |(_, one)| standing(one)),
+    Column::wide("AUTO-SYNC", |(_, one)| automation(one)),
+    Column::wide("REVISION", |(_, one)| short_revisions(&one.status.sync)),
+    Column::wide("REPO", |(_, one)| first_source(one).map_or_else(String::new, |one| one.repo_url.clone())),
+    Column::wide("PATH", |(_, one)| first_source(one).map_or_else(String::new, place)),
+    Column::wide("MESSAGE", |(_, one)| first_message(one)),
+];
+
+/// A resource, and what the last sync said of it.
+type Row<'a> = (&'a ResourceStatus, Option<&'a ResourceResult>);
+
+fn first_source(application: &Application) -> Option<&Source> {
+    application.spec.effective_sources().first()
 }
 
 /// The whole of an Application, for one person who asks about it; `wide` with what is seldom asked for.
@@ -122,35 +117,26 @@ pub(super) fn resources(application: &Application, wide: bool) -> String {
         .as_ref()
         .and_then(|state| state.sync_result.as_ref())
         .map_or(&[][..], |result| result.resources.as_slice());
-    let rows: Vec<Vec<String>> = application
+    let rows: Vec<Row<'_>> = application
         .status
         .resources
         .iter()
-        .map(|resource| {
-            let result = results.iter().find(|result| same(result, resource));
-            let mut row = vec![
-                resource.group.clone(),
-                resource.kind.clone(),
-                resource.namespace.clone(),
-                resource.name.clone(),
-                dash(resource.status.as_str()),
-                dash(resource.health.as_ref().map_or("", |health| health.status.as_str())),
-                marks(resource),
-                result.map_or_else(String::new, |result| result.message.replace('\n', " ")),
-            ];
-            if wide {
-                let (_, why) = health(resource.health.as_ref());
-                let why = why.replace('\n', " ");
-                row.extend([resource.version.clone(), resource.sync_wave.to_string(), why]);
-            }
-            row
-        })
+        .map(|resource| (resource, results.iter().find(|result| same(result, resource))))
         .collect();
-    let mut headings = vec!["GROUP", "KIND", "NAMESPACE", "NAME", "SYNC", "HEALTH", "NOTE", "LAST SYNC"];
-    if wide {
-        headings.extend(["VERSION", "WAVE", "MESSAGE"]);
-    }
-    print::table(&headings, &rows)
+    let columns: [Column<Row<'_>>; 11] = [
+        Column::new("GROUP", |(resource, _)| resource.group.clone()),
+        Column::new("KIND", |(resource, _)| resource.kind.clone()),
+        Column::new("NAMESPACE", |(resource, _)| resource.namespace.clone()),
+        Column::new("NAME", |(resource, _)| resource.name.clone()),
+        Column::new("SYNC", |(resource, _)| dash(resource.status.as_str())),
+        Column::new("HEALTH", |(resource, _)| dash(&health(resource.health.as_ref()).0)),
+        Column::new("NOTE", |(resource, _)| marks(resource)),
+        Column::new("LAST SYNC", |(_, result)| result.map_or_else(String::new, |told| told.message.clone())),
+        Column::wide("VERSION", |(resource, _)| resource.version.clone()),
+        Column::wide("WAVE", |(resource, _)| resource.sync_wave.to_string()),
+        Column::wide("MESSAGE", |(resource, _)| health(resource.health.as_ref()).1),
+    ];
+    listing::table(&columns, &rows, wide)
 }
 
 fn same(result: &ResourceResult, resource: &ResourceStatus) -> bool {
@@ -174,6 +160,12 @@ pub(super) fn marks(resource: &ResourceStatus) -> String {
         marks.push(APPROVAL);
     }
     marks.join(", ")
+}
+
+/// What names a resource.
+pub(super) fn key(row: &ResourceStatus) -> ResourceKey {
+    let [group, kind, namespace, name] = [&row.group, &row.kind, &row.namespace, &row.name].map(Clone::clone);
+    ResourceKey { group, kind, namespace, name }
 }
 
 /// The resources whose deletion waits for a person's word.
@@ -211,22 +203,24 @@ pub(super) fn resource_name(resource: &ResourceStatus) -> String {
 }
 
 pub(super) fn history(entries: &[RevisionHistory]) -> String {
-    let rows: Vec<Vec<String>> = entries
-        .iter()
-        .map(|entry| {
-            let sources =
-                if entry.sources.is_empty() { std::slice::from_ref(&entry.source) } else { &entry.sources };
-            let by = &entry.initiated_by;
-            vec![
-                entry.id.to_string(),
-                moment(entry.deployed_at.as_ref()),
-                if entry.revisions.is_empty() { entry.revision.clone() } else { entry.revisions.join(",") },
-                sources.iter().map(|source| source.repo_url.clone()).collect::<Vec<_>>().join(","),
-                if by.automated { "auto-sync".to_owned() } else { dash(&by.username) },
-            ]
-        })
-        .collect();
-    print::table(&["ID", "DEPLOYED", "REVISION", "REPO", "BY"], &rows)
+    let columns: [Column<RevisionHistory>; 5] = [
+        Column::new("ID", |entry| entry.id.to_string()),
+        Column::new("DEPLOYED", |entry| moment(entry.deployed_at.as_ref())),
+        Column::new("REVISION", |entry| match entry.revisions.is_empty() {
+            true => entry.revision.clone(),
+            false => entry.revisions.join(","),
+        }),
+        Column::new("REPO", |entry| {
+            let several = !entry.sources.is_empty();
+            let sources = if several { &entry.sources[..] } else { std::slice::from_ref(&entry.source) };
+            sources.iter().map(|source| source.repo_url.clone()).collect::<Vec<_>>().join(",")
+        }),
+        Column::new("BY", |entry| match entry.initiated_by.automated {
+            true => "auto-sync".to_owned(),
+            false => dash(&entry.initiated_by.username),
+        }),
+    ];
+    listing::table(&columns, entries, false)
 }
 
 /// What came of an operation.
@@ -254,25 +248,17 @@ pub(super) fn operation(name: &str, state: &OperationState) -> String {
         .collect();
     let resources = result.map_or(&[][..], |result| result.resources.as_slice());
     if !resources.is_empty() {
-        let rows: Vec<Vec<String>> = resources
-            .iter()
-            .map(|resource| {
-                vec![
-                    resource.group.clone(),
-                    resource.kind.clone(),
-                    resource.namespace.clone(),
-                    resource.name.clone(),
-                    outcome(resource).to_owned(),
-                    resource.hook_type.clone(),
-                    resource.message.replace('\n', " "),
-                ]
-            })
-            .collect();
+        let columns: [Column<ResourceResult>; 7] = [
+            Column::new("GROUP", |resource| resource.group.clone()),
+            Column::new("KIND", |resource| resource.kind.clone()),
+            Column::new("NAMESPACE", |resource| resource.namespace.clone()),
+            Column::new("NAME", |resource| resource.name.clone()),
+            Column::new("STATUS", |resource| outcome(resource).to_owned()),
+            Column::new("HOOK", |resource| resource.hook_type.clone()),
+            Column::new("MESSAGE", |resource| resource.message.clone()),
+        ];
         text.push('\n');
-        text.push_str(&print::table(
-            &["GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HOOK", "MESSAGE"],
-            &rows,
-        ));
+        text.push_str(&listing::table(&columns, resources, false));
     }
     text
 }
@@ -387,7 +373,7 @@ fn dash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn application(change: impl FnOnce(&mut Value)) -> Application {
         let mut object = json!({

@@ -6,10 +6,11 @@ use baton_api::Application;
 use baton_api::application_status::{HealthCode, OperationPhase, SyncCode};
 use clap::Args;
 
+use super::applications::Applications;
 use super::follow::{self, Ended};
 use super::operate::{duration, overdue};
-use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ pub(crate) struct Wait {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Until it is Synced.
     #[arg(long)]
     sync: bool,
@@ -52,10 +53,11 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub(crate) async fn run(self) -> Result<(), Failure> {
+        let applications = Applications::at(&self.place).await?;
         let started = tokio::time::Instant::now();
         for name in &self.names {
             let left = self.timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
-            match follow::until(&self.connection, name, left, |application| self.holds(application)).await? {
+            match follow::until(&applications, name, left, |application| self.holds(application)).await? {
                 Ended::Held(_) => print::out(&format!("application.argoproj.io/{name} condition met\n"))?,
                 Ended::Gone if self.deleted => {
                     print::out(&format!("application.argoproj.io/{name} deleted\n"))?

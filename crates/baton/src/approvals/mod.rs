@@ -5,11 +5,26 @@ mod desk;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::listing::{Column, Listing};
 use crate::objects::text;
+use crate::place::Place;
 use crate::print::{self, Form};
 use crate::terminal;
-use desk::{Desk, Place, Verb};
+use desk::Verb;
+
+/// What is said where nothing waits.
+const NOTHING: &str = "Nothing waits for a person.";
+
+const COLUMNS: &[Column<Value>] = &[
+    Column::new("NAME", name),
+    Column::new("PROJECT", |item| text(item, "/project")),
+    Column::new("SINCE", |item| text(item, "/since")),
+    Column::new("WOULD GO", would_go),
+    Column::new("MAY", |item| if item["allowed"] == true { "yes" } else { "no" }.to_owned()),
+    Column::new("WHY", |item| text(item, "/why")),
+];
 
 /// What to do.
 #[derive(Debug, Args)]
@@ -85,19 +100,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 impl List {
     async fn run(self) -> Result<(), Failure> {
         let items = Desk::at(&self.place, async |desk| desk.waiting().await).await?;
-        match self.output {
-            Some(Form::Json) => print::out(&print::json(&items, false)?),
-            Some(Form::Yaml) => print::out(&print::yaml(&items)?),
-            Some(Form::Name) => print::out(&items.iter().map(|item| name(item) + "\n").collect::<String>()),
-            Some(Form::Wide) | None if items.is_empty() => {
-                terminal::remark("Nothing waits for a person.");
-                Ok(())
-            }
-            Some(Form::Wide) | None => {
-                let rows: Vec<Vec<String>> = items.iter().map(row).collect();
-                print::out(&print::table(&["NAME", "PROJECT", "SINCE", "WOULD GO", "MAY", "WHY"], &rows))
-            }
-        }
+        let listing = Listing { columns: COLUMNS, whole: Value::clone, name, nothing: NOTHING };
+        listing.print(&items, self.output)
     }
 }
 
@@ -119,7 +123,7 @@ impl Decide {
         };
         let (chosen, answers) = Desk::at(&self.place, decide).await?;
         if answers.is_empty() {
-            terminal::remark("Nothing waits for a person.");
+            terminal::remark(NOTHING);
         }
         let mut refused = 0;
         for answer in &answers {
@@ -156,17 +160,15 @@ fn name(item: &Value) -> String {
     ["/kind", "/object/namespace", "/object/name"].map(|field| text(item, field)).join("/")
 }
 
-fn row(item: &Value) -> Vec<String> {
+fn would_go(item: &Value) -> String {
     let count = |what: &str| item["blast"][what].as_u64().unwrap_or_default();
-    let gone = match (count("applications"), count("resources")) {
+    match (count("applications"), count("resources")) {
         (0, 0) => "nothing".to_owned(),
         (0, 1) => "1 resource".to_owned(),
         (0, resources) => format!("{resources} resources"),
         (1, _) => "1 Application".to_owned(),
         (applications, _) => format!("{applications} Applications"),
-    };
-    let may = if item["allowed"] == true { "yes" } else { "no" };
-    vec![name(item), text(item, "/project"), text(item, "/since"), gone, may.to_owned(), text(item, "/why")]
+    }
 }
 
 #[cfg(test)]
@@ -205,7 +207,10 @@ mod tests {
         ] {
             let mut item = item("prune", "a");
             item["blast"] = json!({"applications": applications, "resources": resources});
-            assert_eq!(row(&item), ["prune/argocd/a", "", "", told, "yes", "y"]);
+            let row = crate::listing::table(COLUMNS, std::slice::from_ref(&item), false);
+            let row: Vec<&str> = row.lines().nth(1).expect("a row").split("   ").collect();
+            let cells: Vec<&str> = row.into_iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
+            assert_eq!(cells, ["prune/argocd/a", told, "yes", "y"]);
         }
     }
 }

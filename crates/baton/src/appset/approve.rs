@@ -1,15 +1,14 @@
 //! `approve-deletion`: a person's word on a mass deletion that the fuse holds.
 
 use baton_api::conditions::application_set::DELETION_HELD;
-use baton_api::names::baton::DELETION_APPROVED;
 use baton_rollout::fuse;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::owned;
-use crate::connection::Connection;
+use super::sets::Sets;
 use crate::failure::Failure;
-use crate::objects::{Objects, can_ask, confirmed, text};
+use crate::objects::{can_ask, confirmed, text};
+use crate::place::Place;
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -33,15 +32,13 @@ pub(crate) struct Approve {
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 impl Approve {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let client = self.connection.client().await?;
-        let sets = Objects::new(client, "applicationsets", &self.connection.namespace);
-        let namespace = &self.connection.namespace;
-        let set = sets.find(&self.set).await?.ok_or_else(|| owned::absent(namespace, &self.set))?;
+        let sets = Sets::at(&self.place).await?;
+        let set = sets.get(&self.set).await?;
         let Some(message) = held(&set) else {
             return print::out(&format!("nothing waits for approval in applicationset {}\n", self.set));
         };
@@ -60,15 +57,8 @@ impl Approve {
                 return Err(Failure::waiting("nothing was approved: no Application is deleted"));
             }
         }
-        // Bound to the version that was shown: what changed meanwhile was not approved.
-        let patch = json!({"metadata": {
-            "resourceVersion": text(&set, "/metadata/resourceVersion"), "uid": text(&set, "/metadata/uid"),
-            "annotations": {DELETION_APPROVED: asked.to_string()},
-        }});
-        match sets.merge(&self.set, &patch).await? {
-            Some(_) => print::out(&format!("applicationset.argoproj.io/{} deletion approved\n", self.set)),
-            None => Err(Failure::waiting("the set changed meanwhile: look at it again")),
-        }
+        sets.approve_deletion(&set, &asked.to_string()).await?;
+        print::out(&format!("applicationset.argoproj.io/{} deletion approved\n", self.set))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
-use baton_api::names::baton::{ABORT, ADVANCE, PAUSED, PIN, RETRY, ROLLBACK, ROLLBACK_ALL, SKIP};
+use baton_api::names::baton::PIN;
 use baton_api::phase_status::{GeneratorPhases, PhaseStatus};
 use baton_api::strategy::StrategyType;
 use baton_phases::{self as phases, Ask, refusal};
@@ -13,13 +13,13 @@ use baton_rollout::pin::Fingerprint;
 use baton_rollout::plan::rolling_steps;
 use baton_rollout::stamp::Stamp;
 use clap::Args;
-use kube::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{head, owned};
-use crate::connection::Connection;
+use super::owned;
+use super::sets::{Sets, Told, Word};
 use crate::failure::Failure;
-use crate::objects::{Objects, text};
+use crate::objects::text;
+use crate::place::Place;
 use crate::{print, terminal};
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Pause {
     /// The ApplicationSet.
     set: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ pub(crate) struct Resume {
     /// The ApplicationSet.
     set: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Abort {
     /// The ApplicationSet.
     set: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub(crate) struct Retry {
     /// Only these of its Applications.
     applications: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ pub(crate) struct Skip {
     #[arg(required = true)]
     applications: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -138,7 +138,7 @@ pub(crate) struct Advance {
     /// The ApplicationSet.
     set: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 #[derive(Debug, Args)]
@@ -161,13 +161,12 @@ pub(crate) struct Rollback {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 /// A set and its rollout.
 struct Desk {
-    client: Client,
-    namespace: String,
+    sets: Sets,
     name: String,
     set: ApplicationSet,
     head: Option<Head>,
@@ -175,13 +174,11 @@ struct Desk {
 
 impl Pause {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         let already = desk.is_paused();
-        desk.annotate(PAUSED, Some("true")).await?;
-        // The head is what every decision rests on: with it the pause holds before the next write.
-        let at_once = head::hold(&desk.client, &desk.set, true).await?;
+        let told = desk.sets.tell(&desk.set, &Word::Pause).await?;
         desk.say(if already { "was paused already" } else { "paused" })?;
-        if !at_once && !already {
+        if told == Told::Later && !already {
             terminal::remark("It takes effect when the controller sees it.");
         }
         Ok(())
@@ -190,57 +187,47 @@ impl Pause {
 
 impl Resume {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         if !desk.is_paused() && !desk.head.as_ref().is_some_and(|head| head.run.paused) {
             return Err(Failure::failed(format!("nothing to resume: {} is not paused", self.set)));
         }
-        // The annotation goes last: its change is what the controller sees.
-        head::hold(&desk.client, &desk.set, false).await?;
-        desk.annotate(PAUSED, None).await?;
-        desk.say("resumed")
+        desk.tell(Word::Resume, "resumed").await
     }
 }
 
 impl Abort {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         let standing = desk.standing();
         let over = matches!(standing.state.as_str(), "Complete" | "Idle" | "Aborted");
         desk.grants(Ask::Abort, &standing, over)?;
-        desk.annotate(ABORT, Some(&nonce())).await?;
-        desk.say("abort asked for")
+        desk.tell(Word::Abort, "abort asked for").await
     }
 }
 
 impl Retry {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         let standing = desk.standing();
         let over = matches!(standing.state.as_str(), "Complete" | "Idle");
         desk.grants(Ask::Retry, &standing, over)?;
         desk.members(&self.applications).await?;
-        let request = match self.applications.is_empty() {
-            true => nonce(),
-            false => format!("{}/{}", nonce(), self.applications.join(",")),
-        };
-        desk.annotate(RETRY, Some(&request)).await?;
-        desk.say("retry asked for")
+        desk.tell(Word::Retry(self.applications), "retry asked for").await
     }
 }
 
 impl Advance {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         desk.has_phases()?;
         desk.grants(Ask::Advance, &desk.standing(), true)?;
-        desk.annotate(ADVANCE, Some(&nonce())).await?;
-        desk.say("advance asked for")
+        desk.tell(Word::Advance, "advance asked for").await
     }
 }
 
 impl Rollback {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         desk.has_phases()?;
         let ask = if self.all { Ask::RollbackAll } else { Ask::Rollback };
         desk.grants(ask, &desk.standing(), true)?;
@@ -250,27 +237,29 @@ impl Rollback {
                 self.set
             )));
         }
-        let annotation = if self.all { ROLLBACK_ALL } else { ROLLBACK };
-        desk.annotate(annotation, Some(&nonce())).await?;
-        desk.say("rollback asked for")
+        desk.tell(if self.all { Word::RollbackAll } else { Word::Rollback }, "rollback asked for").await
     }
 }
 
 impl Skip {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let desk = Desk::open(&self.connection, &self.set).await?;
+        let desk = Desk::open(&self.place, &self.set).await?;
         let members = desk.members(&self.applications).await?;
-        let mut skipped = skips(desk.annotation(SKIP).unwrap_or_default());
+        let mut skipped = BTreeMap::new();
         for (name, object) in &members {
-            let pin = desk.pin(object).ok_or_else(|| {
-                Failure::failed(format!("no run asks anything of {name} yet, so there is nothing to skip"))
-            })?;
-            skipped.insert(name.clone(), pin.to_string());
+            let pin = desk.pin(object);
+            // What a server keeps to itself it judges itself.
+            if pin.is_none() && matches!(desk.sets, Sets::Cluster(_)) {
+                return Err(Failure::failed(format!(
+                    "no run asks anything of {name} yet, so there is nothing to skip"
+                )));
+            }
+            skipped.insert(name.clone(), pin);
         }
-        let all: Vec<String> = skipped.iter().map(|(name, pin)| format!("{name}={pin}")).collect();
-        desk.annotate(SKIP, Some(&all.join(","))).await?;
-        for name in members.keys() {
-            print::out(&format!("application.argoproj.io/{name} counts as done at {}\n", skipped[name]))?;
+        desk.sets.tell(&desk.set, &Word::Skip(skipped.clone())).await?;
+        for (name, pin) in &skipped {
+            let pin = pin.map(|pin| format!(" at {pin}")).unwrap_or_default();
+            print::out(&format!("application.argoproj.io/{name} counts as done{pin}\n"))?;
         }
         Ok(())
     }
@@ -320,29 +309,20 @@ fn refused(ask: Ask, phases: &[GeneratorPhases]) -> Option<String> {
     }
 }
 
-/// A text that was never there before.
-fn nonce() -> String {
-    let second = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    format!("{second}-{:08x}", rand::random::<u32>())
-}
-
-/// Applications and pins of an annotation; what cannot be read counts for nobody and goes.
-fn skips(text: &str) -> BTreeMap<String, String> {
-    let entries = text.split(',').filter_map(|entry| entry.trim().split_once('='));
-    let sound = entries.filter(|(name, pin)| !name.is_empty() && pin.parse::<Fingerprint>().is_ok());
-    sound.map(|(name, pin)| (name.to_owned(), pin.to_owned())).collect()
-}
-
 // === impl Desk ===
 
 impl Desk {
-    async fn open(connection: &Connection, name: &str) -> Result<Desk, Failure> {
-        let client = connection.client().await?;
-        let namespace = connection.namespace.clone();
-        let set = owned::set(&client, &namespace, name).await?;
+    async fn open(place: &Place, name: &str) -> Result<Desk, Failure> {
+        let sets = Sets::at(place).await?;
+        let set = sets.set(name).await?;
         rolls(&set)?;
-        let head = head::of(&client, &set).await;
-        Ok(Desk { client, namespace, name: name.to_owned(), set, head })
+        let head = sets.head(&set).await;
+        Ok(Desk { sets, name: name.to_owned(), set, head })
+    }
+
+    async fn tell(&self, word: Word, said: &str) -> Result<(), Failure> {
+        self.sets.tell(&self.set, &word).await?;
+        self.say(said)
     }
 
     /// # Errors
@@ -359,10 +339,6 @@ impl Desk {
 
     fn phases(&self) -> impl Iterator<Item = &PhaseStatus> {
         self.set.status.phases.iter().flat_map(|generator| &generator.phases)
-    }
-
-    fn annotation(&self, key: &str) -> Option<&str> {
-        self.set.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
     fn is_paused(&self) -> bool {
@@ -409,23 +385,12 @@ impl Desk {
         Failure::failed(format!("nothing to {verb} in {}: {run} is {}", self.name, standing.state))
     }
 
-    /// Writes an annotation of the set that was read, or takes it away.
-    async fn annotate(&self, key: &str, value: Option<&str>) -> Result<(), Failure> {
-        let patch = json!({
-            // Another set of this name is not what the person looked at.
-            "metadata": {"uid": self.set.metadata.uid, "annotations": {key: value}},
-        });
-        let sets = Objects::new(self.client.clone(), "applicationsets", &self.namespace);
-        let written = sets.merge(&self.name, &patch).await?;
-        written.map(drop).ok_or_else(|| Failure::api(format!("{} is no longer the set it was", self.name)))
-    }
-
     /// The named Applications of the set.
     async fn members(&self, names: &[String]) -> Result<BTreeMap<String, Value>, Failure> {
         if names.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let all = owned::applications(&self.client, &self.set).await?;
+        let all = self.sets.applications(&self.set).await?;
         let mut members: BTreeMap<String, Value> =
             all.into_iter().map(|object| (owned::name_of(&object), object)).collect();
         if let Some(absent) = names.iter().find(|name| !members.contains_key(*name)) {
@@ -458,13 +423,6 @@ mod tests {
     use baton_api::phase_status::PhaseState;
 
     use super::*;
-
-    #[test]
-    fn skips_that_can_be_read_are_kept() {
-        let read = skips("a=0123456789abcdef, b=fedcba9876543210,c,=0123456789abcdef,d=xyz");
-        assert_eq!(read.keys().collect::<Vec<_>>(), ["a", "b"]);
-        assert_ne!(nonce(), nonce());
-    }
 
     #[test]
     fn phases_refuse_only_where_all_do() {

@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::objects::{generators, standing as condition};
 use super::phase_view;
 use super::picture::Picture;
-use super::screen::{Cell, Screen, Tone};
 use super::standing_view::{self as view, COLUMN};
 use crate::failure::Failure;
 use crate::objects::{or, text as text_of};
+use crate::screen::{Cell, Screen, Tone};
 
 /// So many Applications are shown on a terminal whatever they are.
 const MANY: usize = 40;

@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::picture::Picture;
-use super::screen::{Screen, Tone};
+use super::sets::Sets;
 use super::standing_view::{self as view, COLUMN};
-use super::{control, head, owned, phase_view};
-use crate::connection::Connection;
+use super::{control, owned, phase_view};
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::print;
+use crate::screen::{Screen, Tone};
 
 /// How many Applications are shown unless all are asked for.
 const SHOWN: usize = 20;
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// How to print it; without it for people.
     #[arg(short, long, value_enum)]
     output: Option<Output>,
@@ -55,19 +56,19 @@ enum Output {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let client = arguments.connection.client().await?;
-    let namespace = &arguments.connection.namespace;
-    let set = owned::set(&client, namespace, &arguments.set).await?;
-    let head = head::of(&client, &set).await;
+    let sets = Sets::at(&arguments.place).await?;
+    let set = sets.set(&arguments.set).await?;
+    let head = sets.head(&set).await;
     let mut picture = Picture::of(&set, head.as_ref(), &BTreeMap::new());
     let mut known = BTreeMap::new();
     if arguments.application.is_some() || picture.standing.has_leavers() {
-        known = owned::known(&owned::applications(&client, &set).await?);
+        known = owned::known(&sets.applications(&set).await?);
         picture = Picture::of(&set, head.as_ref(), &known);
     }
     let standing = &picture.standing;
     control::has_something_to_tell(&set, standing)?;
     let (now, screen) = (Timestamp::now(), Screen::of_stdout());
+    let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
     let name = format!("{namespace}/{}", arguments.set);
     match &arguments.application {
         None => show(arguments.output, &picture, || run_text(&name, &picture, arguments.all, now, &screen)),
@@ -211,7 +212,7 @@ pub(super) fn application_text(
     if let Some((at, phase)) = picture.phase(&one.name) {
         out.push_str(&line("Phase:", &format!("{phase} ({})", at + 1), Tone::Plain));
     }
-    let since = one.since.map(|at| format!(" for {}", super::screen::span(at, now))).unwrap_or_default();
+    let since = one.since.map(|at| format!(" for {}", crate::screen::span(at, now))).unwrap_or_default();
     out.push_str(&line("Status:", &format!("{}{since}", one.status), view::state_tone(&one.status)));
     if !one.message.is_empty() && !is_said(&one.message, one.first.as_ref()) {
         out.push_str(&line("Message:", &one.message, Tone::Plain));

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::picture::Picture;
 use super::plan_view::{self, Shown};
 use super::revisions::{Revision, Told};
-use super::screen::Screen;
 use super::{described, explain, plan_phases, watch};
+use crate::screen::Screen;
 
 /// Keeps a text under every width and with colours, whose codes are made visible.
 fn keep(name: &str, text: impl Fn(&Screen) -> String) {

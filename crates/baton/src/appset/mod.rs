@@ -1,4 +1,4 @@
-//! `baton appset`: ApplicationSets, on paper and in a cluster.
+//! `baton appset`: ApplicationSets, on paper, in a cluster and at a server.
 
 mod approve;
 mod changes;
@@ -21,7 +21,7 @@ mod plan_phases;
 mod plan_rows;
 mod plan_view;
 mod revisions;
-mod screen;
+mod sets;
 mod standing_view;
 mod watch;
 

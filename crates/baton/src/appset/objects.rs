@@ -1,24 +1,20 @@
-//! `list`, `get`, `create`, `delete`: ApplicationSets in a cluster.
+//! `list`, `get`, `create`, `delete`: ApplicationSets in a cluster or at a server.
 
 use std::path::PathBuf;
 
 use baton_api::ApplicationSet;
 use baton_api::conditions::application_set::DELETION_HELD;
 use clap::Args;
-use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
-use kube::core::{ApiResource, DynamicObject};
 use serde_json::Value;
 
-use super::manifests::{self, Written};
-use super::screen::Screen;
-use super::{described, head, owned, watch};
-use crate::connection::Connection;
+use super::sets::{Creation, Sets};
+use super::{described, manifests, watch};
 use crate::failure::Failure;
-use crate::objects::{Objects, confirmed, or, text};
+use crate::listing::{self, Column, Listing};
+use crate::objects::{confirmed, or, text};
+use crate::place::Place;
 use crate::print::{self, Form};
-use crate::terminal;
-
-const PLURAL: &str = "applicationsets";
+use crate::screen::Screen;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -27,7 +23,7 @@ const PLURAL: &str = "applicationsets";
   baton appset list -l team=web -o name")]
 pub(crate) struct List {
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// In every namespace.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -41,28 +37,10 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let client = self.connection.client().await?;
-        let api: Api<DynamicObject> = if self.all_namespaces {
-            Api::all_with(client, &kind())
-        } else {
-            Api::namespaced_with(client, &self.connection.namespace, &kind())
-        };
-        let parameters = ListParams { label_selector: self.selector, ..ListParams::default() };
-        let mut sets = Vec::new();
-        for set in api.list(&parameters).await? {
-            sets.push(whole(&set)?);
-        }
-        sets.sort_by_key(|set| (text(set, "/metadata/namespace"), text(set, "/metadata/name")));
-        if sets.is_empty() && self.output.is_none() {
-            let place = if self.all_namespaces {
-                "any namespace".to_owned()
-            } else {
-                format!("namespace {}", self.connection.namespace)
-            };
-            terminal::remark(&format!("No ApplicationSets in {place}."));
-            return Ok(());
-        }
-        show(&sets, self.output, false)
+        let sets = Sets::at(&self.place).await?;
+        let found = sets.list(self.selector.as_deref(), self.all_namespaces).await?;
+        let nothing = format!("No ApplicationSets in {}.", sets.whereabouts(self.all_namespaces));
+        Listing { nothing: &nothing, ..LISTING }.print(&found, self.output)
     }
 }
 
@@ -88,7 +66,7 @@ pub(crate) struct Get {
     /// Its name.
     name: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// Follow its rollout to the end.
     #[arg(short, long)]
     watch: bool,
@@ -115,17 +93,15 @@ impl Get {
                 Some(_) => return Err(Failure::usage("--watch prints lines or, with -o json, objects")),
             };
             let until = watch::Until { waits: self.exit_on_wait, next: self.next };
-            return watch::run(&self.connection, &self.name, until, json).await;
+            return watch::run(&Sets::at(&self.place).await?, &self.name, until, json).await;
         }
-        let client = self.connection.client().await?;
-        let namespace = &self.connection.namespace;
-        let sets = Objects::new(client.clone(), PLURAL, namespace);
-        let set = sets.find(&self.name).await?.ok_or_else(|| owned::absent(namespace, &self.name))?;
+        let sets = Sets::at(&self.place).await?;
+        let set = sets.get(&self.name).await?;
         if self.output.is_some() {
-            return show(&[set], self.output, true);
+            return show(vec![set], self.output);
         }
         let head = match serde_json::from_value::<ApplicationSet>(set.clone()) {
-            Ok(typed) => head::of(&client, &typed).await,
+            Ok(typed) => sets.head(&typed).await,
             Err(_) => None,
         };
         let (now, screen) = (jiff::Timestamp::now(), Screen::of_stdout());
@@ -149,7 +125,7 @@ pub(crate) struct Create {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// How to print them.
     #[arg(short, long, value_enum)]
     output: Option<Form>,
@@ -158,20 +134,12 @@ pub(crate) struct Create {
 impl Create {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         // All are read and judged before the first is written.
-        let sets = manifests::sets(&self.files, false)?;
-        let client = self.connection.client().await?;
+        let written = manifests::sets(&self.files, false)?;
+        let sets = Sets::at(&self.place).await?;
+        let how = Creation { upsert: self.upsert, dry_run: self.dry_run };
         let mut made = Vec::new();
-        for written in &sets {
-            let namespace = written.set.metadata.namespace.as_deref().unwrap_or(&self.connection.namespace);
-            let sets = Objects::new(client.clone(), PLURAL, namespace).dry_run(self.dry_run);
-            let existing = if self.upsert { sets.find(&name(written)).await? } else { None };
-            let (object, verb) = match existing {
-                Some(existing) => {
-                    let version = text(&existing, "/metadata/resourceVersion");
-                    (sets.replace(&name(written), &written.document, &version).await?, "configured")
-                }
-                None => (sets.create(&written.document).await?, "created"),
-            };
+        for one in &written {
+            let (object, verb) = sets.create(one, how).await?;
             if self.output.is_none() {
                 let name = text(&object, "/metadata/name");
                 let dry = if self.dry_run { " (dry run)" } else { "" };
@@ -181,13 +149,9 @@ impl Create {
         }
         match self.output {
             None => Ok(()),
-            output => show(&made, output, made.len() == 1),
+            output => show(made, output),
         }
     }
-}
-
-fn name(written: &Written) -> String {
-    written.set.metadata.name.clone().unwrap_or_default()
 }
 
 #[derive(Debug, Args)]
@@ -212,26 +176,22 @@ pub(crate) struct Delete {
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 impl Delete {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let api = self.connection.sets().await?;
+        let sets = Sets::at(&self.place).await?;
         let mut counts = Vec::new();
         for name in &self.names {
-            let set = api.get_opt(name).await?;
-            let set = whole(&set.ok_or_else(|| owned::absent(&self.connection.namespace, name))?)?;
+            let set = sets.get(name).await?;
             counts.push(set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default());
         }
         if !self.yes && !self.confirmed(&counts)? {
             return Err(Failure::waiting("nothing was deleted"));
         }
-        let policy =
-            if self.keep_applications { PropagationPolicy::Orphan } else { PropagationPolicy::Background };
-        let parameters = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
         for name in &self.names {
-            api.delete(name, &parameters).await?;
+            sets.delete(name, self.keep_applications).await?;
             print::out(&format!("applicationset.argoproj.io/{name} deleted\n"))?;
         }
         Ok(())
@@ -244,57 +204,40 @@ impl Delete {
     }
 }
 
-impl Connection {
-    async fn sets(&self) -> Result<Api<DynamicObject>, Failure> {
-        Ok(Api::namespaced_with(self.client().await?, &self.namespace, &kind()))
+/// What a table shows of sets.
+const COLUMNS: &[Column<Value>] = &[
+    Column::new("NAMESPACE", |set| text(set, "/metadata/namespace")),
+    Column::new("NAME", |set| text(set, "/metadata/name")),
+    Column::new("HEALTH", |set| or(text(set, "/status/health/status"), "-")),
+    Column::new("APPS", |set| {
+        set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default().to_string()
+    }),
+    Column::new("STRATEGY", described::order),
+    Column::new("CONDITION", |set| standing(set).0),
+    Column::wide("GENERATORS", generators),
+    Column::wide("PROJECT", |set| text(set, "/spec/template/spec/project")),
+    Column::wide("MESSAGE", |set| standing(set).1),
+];
+
+/// How sets are listed.
+const LISTING: Listing<'_, Value> = Listing {
+    columns: COLUMNS,
+    whole: Value::clone,
+    name: |set| format!("applicationset.argoproj.io/{}", text(set, "/metadata/name")),
+    nothing: "No ApplicationSets.",
+};
+
+/// Prints sets as asked; one as an object, and not as a list of one.
+fn show(mut sets: Vec<Value>, form: Option<Form>) -> Result<(), Failure> {
+    match sets.pop() {
+        Some(one) if sets.is_empty() => {
+            LISTING.print_one(one, form, |set, wide| listing::table(COLUMNS, std::slice::from_ref(set), wide))
+        }
+        last => {
+            sets.extend(last);
+            LISTING.print(&sets, form)
+        }
     }
-}
-
-fn kind() -> ApiResource {
-    ApiResource::erase::<ApplicationSet>(&())
-}
-
-fn whole(object: &DynamicObject) -> Result<Value, Failure> {
-    serde_json::to_value(object).map_err(|error| Failure::failed(error.to_string()))
-}
-
-fn show(sets: &[Value], form: Option<Form>, single: bool) -> Result<(), Failure> {
-    print::out(&match form {
-        Some(Form::Yaml) => print::yaml(sets)?,
-        Some(Form::Json) => print::json(sets, single)?,
-        Some(Form::Name) => sets
-            .iter()
-            .map(|set| format!("applicationset.argoproj.io/{}\n", text(set, "/metadata/name")))
-            .collect(),
-        Some(Form::Wide) => table(sets, true),
-        None => table(sets, false),
-    })
-}
-
-fn table(sets: &[Value], wide: bool) -> String {
-    let mut headings = vec!["NAMESPACE", "NAME", "HEALTH", "APPS", "STRATEGY", "CONDITION"];
-    if wide {
-        headings.extend(["GENERATORS", "PROJECT", "MESSAGE"]);
-    }
-    let rows: Vec<Vec<String>> = sets
-        .iter()
-        .map(|set| {
-            let (condition, message) = standing(set);
-            let mut row = vec![
-                text(set, "/metadata/namespace"),
-                text(set, "/metadata/name"),
-                or(text(set, "/status/health/status"), "-"),
-                set.pointer("/status/resourcesCount").and_then(Value::as_i64).unwrap_or_default().to_string(),
-                described::order(set),
-                condition,
-            ];
-            if wide {
-                row.extend([generators(set), text(set, "/spec/template/spec/project"), message]);
-            }
-            row
-        })
-        .collect();
-    print::table(&headings, &rows)
 }
 
 pub(super) fn generators(set: &Value) -> String {

@@ -41,6 +41,11 @@ pub(crate) struct Generated {
 }
 
 impl Offline {
+    /// Whether directories stand for repositories.
+    pub(crate) fn maps_repositories(&self) -> bool {
+        !self.repositories.mapped.is_empty()
+    }
+
     /// Whether all that the set's generators read is at hand.
     pub(crate) fn suffices(&self, set: &ApplicationSet) -> bool {
         let generators = serde_json::to_value(&set.spec.generators).unwrap_or_default();

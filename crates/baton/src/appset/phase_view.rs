@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::picture::Picture;
-use super::screen::{Cell, Screen, Tone, span};
 use super::standing_view::{COLUMN, first_words, reason_tone, state_tone, status_tone};
+use crate::screen::{Cell, Screen, Tone, span};
 
 /// How wide the bar of a phase is.
 const BAR: usize = 10;
@@ -79,7 +79,7 @@ pub(super) fn table(phases: &[PhaseStatus], now: Timestamp, screen: &Screen) -> 
             let waits = if waits.is_empty() { waits } else { format!("; waits for {waits}") };
             let state = phase.state.as_str();
             let text = format!("{state}, {} of {} done{waits}", phase.healthy, phase.selected);
-            let text = if screen.folds { text } else { super::screen::cut(&text, room(screen, column)) };
+            let text = if screen.folds { text } else { crate::screen::cut(&text, room(screen, column)) };
             screen.labelled(&phase.name, &text, phase_tone(&phase.state), column)
         };
         phases.iter().map(line).collect()

@@ -6,12 +6,13 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::screen::{Screen, Tone};
+use super::phase_view;
+use super::sets::Sets;
 use super::standing_view::COLUMN;
-use super::{owned, phase_view};
-use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::print;
+use crate::screen::{Screen, Tone};
 
 /// Of which set.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     /// The ApplicationSet.
     set: String,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// How to print it; without it for people.
     #[arg(short, long, value_enum)]
     output: Option<Output>,
@@ -42,8 +43,7 @@ enum Output {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let client = arguments.connection.client().await?;
-    let set = owned::set(&client, &arguments.connection.namespace, &arguments.set).await?;
+    let set = Sets::at(&arguments.place).await?.set(&arguments.set).await?;
     if !super::control::has_phases(&set) {
         return Err(Failure::failed(format!(
             "{} has no phases: none of its generators has a deploymentStrategy",

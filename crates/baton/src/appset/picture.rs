@@ -79,8 +79,8 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::appset::screen::Screen;
     use crate::appset::watch::frame;
+    use crate::screen::Screen;
     use serde_json::{Value, json};
 
     fn picture(rollout: &str, phases: Value, message: &str) -> Picture {

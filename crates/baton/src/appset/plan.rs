@@ -20,14 +20,16 @@ use serde_json::Value;
 
 use super::live::Live;
 use super::offline::{self, Generated, Offline};
-use super::owned::{self, labels, name_of};
+use super::owned::{labels, name_of};
 use super::plan_view::{self, Shown};
 use super::revisions::{self, Revision};
-use super::screen::Screen;
-use super::{changes, head, manifests, plan_phases};
-use crate::connection::Connection;
+use super::sets::{self, AtServer, Sets};
+use super::{changes, manifests, plan_phases};
 use crate::failure::Failure;
+use crate::listing::{self, Column};
 use crate::objects::text;
+use crate::place::Place;
+use crate::screen::Screen;
 use crate::{print, terminal};
 
 /// What to plan.
@@ -73,7 +75,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     offline: Offline,
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
     /// How to print it; without it a table.
     #[arg(short, long, value_enum)]
     output: Option<Output>,
@@ -107,7 +109,17 @@ struct Document {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (documents, gone) = documents(&arguments).await?;
+    let online = arguments.live || arguments.set.is_some();
+    let (documents, gone) = match online {
+        false => on_paper(&arguments).await?,
+        true => match Sets::at(&arguments.place).await? {
+            Sets::Cluster(there) => (in_cluster(&arguments, &Sets::Cluster(there)).await?, 0),
+            Sets::Server(there) => match &arguments.set {
+                Some(name) => return told_by_server(&arguments, &there, name).await,
+                None => (in_cluster(&arguments, &Sets::Server(there)).await?, 0),
+            },
+        },
+    };
     print::out(&match arguments.output {
         None => {
             let screen = Screen::of_stdout();
@@ -160,21 +172,53 @@ fn shown(document: &Document, arguments: &Arguments, screen: &Screen) -> String 
     out
 }
 
-async fn documents(arguments: &Arguments) -> Result<(Vec<Document>, usize), Failure> {
-    let cache =
-        tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
-    let namespace = &arguments.connection.namespace;
-    let generators = arguments.offline.generators(cache.path().to_owned(), namespace)?;
-    let online = arguments.live || arguments.set.is_some();
-    match online {
-        true => Ok((in_cluster(arguments, &generators).await?, 0)),
-        false => on_paper(arguments, &generators).await,
+/// The plan of a set as a server makes it.
+async fn told_by_server(arguments: &Arguments, there: &AtServer, name: &str) -> Result<(), Failure> {
+    if arguments.offline.maps_repositories() {
+        return Err(Failure::usage(READS_ITSELF));
+    }
+    let plan = there.plan(name).await?.ok_or_else(|| {
+        Failure::api(format!(
+            "there is no ApplicationSet {name} that you may see at this server; `baton appset list` shows those there are"
+        ))
+    })?;
+    match arguments.output {
+        Some(Output::Json) => print::out(&print::json(&[plan], true)?),
+        Some(Output::Yaml) => print::out(&print::yaml(&[plan])?),
+        None => {
+            let all = plan["items"].as_array().into_iter().flatten();
+            let rows: Vec<Value> =
+                all.filter(|item| !arguments.changed || item["action"] != "none").cloned().collect();
+            let table = if rows.is_empty() { String::new() } else { listing::table(COLUMNS, &rows, false) };
+            print::out(&format!("{}\n\n{table}", text(&plan, "/text")))
+        }
     }
 }
 
+/// What a server tells of each Application.
+const COLUMNS: &[Column<Value>] = &[
+    Column::new("APPLICATION", |item| text(item, "/application")),
+    Column::new("ACTION", |item| text(item, "/action")),
+    Column::new("IN", |item| text(item, "/lane")),
+    Column::new("WHY", |item| text(item, "/reason")),
+];
+
+/// Why a server's plan cannot be made of other repositories.
+const READS_ITSELF: &str =
+    "a server reads repositories itself: leave --repo out, or add --core to have this command read them";
+
+/// The generators, and the directory that their copies are in.
+fn generators(arguments: &Arguments) -> Result<(tempfile::TempDir, Generators), Failure> {
+    let cache =
+        tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
+    let generators = arguments.offline.generators(cache.path().to_owned(), arguments.place.namespace())?;
+    Ok((cache, generators))
+}
+
 /// The plans, and how many sets there are no more.
-async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<(Vec<Document>, usize), Failure> {
-    let world = arguments.offline.objects(&arguments.connection.namespace)?;
+async fn on_paper(arguments: &Arguments) -> Result<(Vec<Document>, usize), Failure> {
+    let (_cache, generators) = &generators(arguments)?;
+    let world = arguments.offline.objects(arguments.place.namespace())?;
     let mut before = BTreeMap::new();
     if !arguments.against.is_empty() {
         for old in manifests::sets(&arguments.against, true)? {
@@ -193,7 +237,7 @@ async fn on_paper(arguments: &Arguments, generators: &Generators) -> Result<(Vec
             }
             (Some(what), None) => Some(Base { what, set: None, head: None, applications: Vec::new() }),
         };
-        documents.push(document(&written.set, &given, base.as_ref(), &arguments.connection.namespace)?);
+        documents.push(document(&written.set, &given, base.as_ref(), arguments.place.namespace())?);
     }
     // A set that a file no longer has is deleted by whoever applies the file, and no plan of a set says so.
     let gone: Vec<String> = before.into_keys().flatten().collect();
@@ -212,30 +256,34 @@ fn title(files: &[PathBuf]) -> String {
     files.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Vec<Document>, Failure> {
+/// Plans beside what is there, in a cluster or as far as a server shows it.
+async fn in_cluster(arguments: &Arguments, sets: &Sets) -> Result<Vec<Document>, Failure> {
     if !arguments.offline.clusters.is_empty() {
         return Err(Failure::usage(
             "--clusters stands for a cluster, and this plan reads a real one: leave it out",
         ));
     }
-    let client = arguments.connection.client().await?;
-    let namespace = &arguments.connection.namespace;
-    let world = Live::new(client.clone(), namespace);
-    let sets = match &arguments.set {
-        Some(name) => vec![owned::set(&client, namespace, name).await?],
-        None => manifests::sets(&arguments.files, true)?.into_iter().map(|written| written.set).collect(),
+    let namespace = arguments.place.namespace();
+    let wanted: Vec<(ApplicationSet, Value)> = match &arguments.set {
+        Some(name) => {
+            let whole = sets.get(name).await?;
+            vec![(sets::read(&whole)?, whole)]
+        }
+        None => {
+            manifests::sets(&arguments.files, true)?.into_iter().map(|one| (one.set, one.document)).collect()
+        }
     };
     let mut documents = Vec::new();
-    for mut set in sets {
-        let place = set.metadata.namespace.get_or_insert_with(|| namespace.clone()).clone();
+    for (mut set, written) in wanted {
+        let place = set.metadata.namespace.get_or_insert_with(|| namespace.to_owned()).clone();
         let name = set.metadata.name.clone().unwrap_or_default();
-        let given = distinct(offline::generated(&set, generators, &world).await?)?;
+        let given = distinct(generated(arguments, sets, &set, &written).await?)?;
         let there = match arguments.set.is_some() {
             true => Some(set.clone()),
-            false => owned::find(&client, &place, &name).await?,
+            false => sets.find_in(&place, &name).await?,
         };
         let (head, applications) = match &there {
-            Some(there) => (head::of(&client, there).await, owned::applications(&client, there).await?),
+            Some(there) => (sets.head(there).await, sets.applications(there).await?),
             None => (None, Vec::new()),
         };
         let base = Base { what: "the cluster", set: there, head, applications };
@@ -247,6 +295,31 @@ async fn in_cluster(arguments: &Arguments, generators: &Generators) -> Result<Ve
         documents.push(document);
     }
     Ok(documents)
+}
+
+/// What a set gives with what is there.
+async fn generated(
+    arguments: &Arguments,
+    sets: &Sets,
+    set: &ApplicationSet,
+    written: &Value,
+) -> Result<Generated, Failure> {
+    match sets {
+        Sets::Cluster(there) => {
+            let (_cache, generators) = generators(arguments)?;
+            let world = Live::new(there.client.clone(), arguments.place.namespace());
+            offline::generated(set, &generators, &world).await
+        }
+        Sets::Server(_) if arguments.offline.maps_repositories() => Err(Failure::usage(READS_ITSELF)),
+        // Who is in which phase follows from parameters, which no server tells.
+        Sets::Server(_) if super::control::has_phases(set) => Err(Failure::usage(format!(
+            "a server does not tell who of {} would be in which phase: add --core to have this command find out",
+            set.metadata.name.as_deref().unwrap_or_default()
+        ))),
+        Sets::Server(there) => {
+            Ok(Generated { applications: there.generate(written).await?, ..Generated::default() })
+        }
+    }
 }
 
 /// What was there before.

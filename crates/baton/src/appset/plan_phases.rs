@@ -7,7 +7,7 @@ use baton_phases::forecast::{CallForecast, Forecast, PhaseForecast, brief};
 use baton_phases::preview::Preview;
 use baton_rollout::plan::ApplicationPlan;
 
-use super::screen::{Cell, Screen, Tone};
+use crate::screen::{Cell, Screen, Tone};
 
 /// What comes before, in the middle of, and after a phase.
 const WHEN: [(&str, &str); 3] = [("pre", "before"), ("check", "checks"), ("post", "after")];

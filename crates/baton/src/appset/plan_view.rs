@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::plan_phases::{self, Place as Phase, Places};
 use super::plan_rows::{More, Row, rows};
 use super::revisions::{self, Revision};
-use super::screen::{Cell, Screen, Tone};
+use crate::screen::{Cell, Screen, Tone};
 
 /// How many names a line tells before it counts the rest.
 const NAMED: usize = 12;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::changes::short;
-use super::screen::{Cell, Screen, Tone, span};
+use crate::screen::{Cell, Screen, Tone, span};
 
 /// How many revisions people are shown.
 const SHOWN: usize = 10;

@@ -3,7 +3,7 @@
 use baton_rollout::explain::{ApplicationStanding, DeletionStanding, Obstacle, Standing, StepStanding};
 use jiff::Timestamp;
 
-use super::screen::{Cell, Screen, Tone, span};
+use crate::screen::{Cell, Screen, Tone, span};
 
 /// Where texts begin beside their labels.
 pub(super) const COLUMN: usize = 12;
@@ -171,7 +171,7 @@ fn bar(step: &StepStanding, width: usize) -> String {
 
 /// A line that must not be folded.
 pub(super) fn cut_to(text: &str, screen: &Screen) -> String {
-    screen.width.map_or_else(|| text.to_owned(), |width| super::screen::cut(text, width))
+    screen.width.map_or_else(|| text.to_owned(), |width| crate::screen::cut(text, width))
 }
 
 /// Applications as rows, steps as columns; with a column for the step where columns do not fit.

@@ -3,25 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
-use std::pin::pin;
 use std::time::Duration;
 
-use baton_api::ApplicationSet;
 use baton_api::phase_status::GeneratorPhases;
 use baton_phases::standing::news;
 use baton_rollout::explain::{ApplicationStanding, Obstacle, Outlook, Standing};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use kube::Api;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::watch_object;
 
 use super::picture::Picture;
-use super::screen::{Screen, Tone, clean};
+use super::sets::{self, Sets};
 use super::standing_view::{self as view, COLUMN};
-use super::{control, owned, phase_view};
-use crate::connection::Connection;
+use super::{control, phase_view};
 use crate::failure::Failure;
+use crate::screen::{Screen, Tone, clean};
+use crate::session::Interruption;
 use crate::shutdown::Shutdown;
 use crate::{print, terminal};
 
@@ -43,24 +39,17 @@ pub(super) struct Until {
 ///
 /// # Errors
 /// The rollout failed (3), waits for a person where that is an end (2), or cannot be watched.
-pub(super) async fn run(
-    connection: &Connection,
-    name: &str,
-    until: Until,
-    json: bool,
-) -> Result<(), Failure> {
-    let client = connection.client().await?;
-    let set = owned::set(&client, &connection.namespace, name).await?;
+pub(super) async fn run(sets: &Sets, name: &str, until: Until, json: bool) -> Result<(), Failure> {
+    let set = sets.set(name).await?;
     let before = Picture::of(&set, None, &BTreeMap::new());
     control::has_something_to_tell(&set, &before.standing)?;
     let is_over = |picture: &Picture| matches!(picture.outlook(), Outlook::Done | Outlook::Failed);
     // The run that is over and does not count.
     let mut past = (until.next && is_over(&before)).then_some(before.standing.run);
-    let api: Api<ApplicationSet> = Api::namespaced(client, &connection.namespace);
-    let mut seen = pin!(watch_object(api, name).default_backoff());
+    let mut seen = sets.watch(name);
     let mut shutdown = Shutdown::listen();
     let mut tick = tokio::time::interval(TICK);
-    let title = format!("{}/{name}", connection.namespace);
+    let title = format!("{}/{name}", set.metadata.namespace.as_deref().unwrap_or_default());
     let mut display = Display::new(title, json);
     loop {
         let event = tokio::select! {
@@ -75,6 +64,10 @@ pub(super) async fn run(
         };
         match event {
             Some(Ok(Some(set))) => {
+                let set = match sets::read(&set) {
+                    Ok(set) => set,
+                    Err(failure) => return display.end(Err(failure)),
+                };
                 let picture = Picture::of(&set, None, &BTreeMap::new());
                 let (outlook, standing) = (picture.outlook(), &picture.standing);
                 let first = || Some(view::obstacle_words(standing.first.as_ref()?, Timestamp::now()));
@@ -103,12 +96,8 @@ pub(super) async fn run(
                     false => Err(Failure::failed(format!("{name} was deleted"))),
                 });
             }
-            Some(Err(error)) => {
-                if let Some(refusal) = crate::app::refusal(&error) {
-                    return display.end(Err(Failure::api(refusal)));
-                }
-                display.lost(&error)?;
-            }
+            Some(Err(Interruption::Refused(failure))) => return display.end(Err(failure)),
+            Some(Err(Interruption::Lost(why))) => display.lost(&why),
             None => return display.end(Err(Failure::api("the watch of the ApplicationSet ended"))),
         }
     }
@@ -139,13 +128,12 @@ impl Display {
     }
 
     /// Says once that what is shown may be old.
-    fn lost(&mut self, error: &kube::runtime::watcher::Error) -> Result<(), Failure> {
+    fn lost(&mut self, why: &str) {
         if !std::mem::replace(&mut self.lost, true) {
-            terminal::remark(&format!("The API does not answer, and is asked again and again: {error}"));
+            terminal::remark(&format!("The API does not answer, and is asked again and again: {why}"));
             // The next picture begins below the remark.
             self.rows = 0;
         }
-        Ok(())
     }
 
     fn show(&mut self, picture: Picture) -> Result<(), Failure> {

@@ -97,7 +97,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(certificates) => Transport::Tls(certificates.acceptor()?),
         None => Transport::Plain,
     };
-    let namespace = &arguments.connection.namespace;
+    let namespace = arguments.connection.namespace();
     let scratch =
         tempfile::tempdir().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
     let cache = arguments.cache_dir.clone().unwrap_or_else(|| scratch.path().to_owned());

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::Session;
+use super::{Session, segment};
 use crate::failure::Failure;
 use crate::print::{self, Form};
 use crate::terminal;
@@ -46,7 +46,7 @@ enum Command {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::GetUserInfo { session, output } => {
-            let told = session.remote()?.get("api/v1/session/userinfo").await?;
+            let told = session.remote().await?.get("api/v1/session/userinfo").await?;
             match output {
                 Some(Form::Json) => print::out(&print::json(&[told], true)?),
                 Some(Form::Yaml) => print::out(&print::yaml(&[told])?),
@@ -60,7 +60,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                 segment(&action),
                 segment(&subresource)
             );
-            let told = session.remote()?.get(&path).await?;
+            let told = session.remote().await?.get(&path).await?;
             let answer = told["value"].as_str().unwrap_or("no");
             terminal::tell(answer);
             Ok(())
@@ -85,27 +85,9 @@ fn described(told: &Value) -> String {
     lines
 }
 
-/// A text as one segment of a path.
-fn segment(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_of_a_path_leads_nowhere_else() {
-        assert_eq!(segment("payments/*"), "payments%2F%2A");
-        assert_eq!(segment("../x?y#z"), "..%2Fx%3Fy%23z");
-    }
 
     #[test]
     fn whoever_is_signed_in_is_told_who_they_are() {

@@ -5,7 +5,15 @@ use clap::Args;
 use super::remote::Remote;
 use super::{Session, unknown};
 use crate::failure::Failure;
+use crate::listing::{self, Column};
 use crate::{print, terminal};
+
+/// Contexts, each with whether it is the current one.
+const COLUMNS: &[Column<(bool, super::Context)>] = &[
+    Column::new("CURRENT", |(current, _)| if *current { "*" } else { "" }.to_owned()),
+    Column::new("NAME", |(_, context)| context.name.clone()),
+    Column::new("SERVER", |(_, context)| context.server.clone()),
+];
 
 /// Which context.
 #[derive(Debug, Args)]
@@ -38,12 +46,9 @@ pub(crate) struct LogoutArguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut file = arguments.session.file()?;
     let Some(name) = &arguments.context else {
-        let row = |context: super::Context| {
-            let mark = if file.current() == Some(&context.name) { "*" } else { "" };
-            vec![mark.to_owned(), context.name, context.server]
-        };
-        let rows: Vec<Vec<String>> = file.contexts().into_iter().map(row).collect();
-        return print::out(&print::table(&["CURRENT", "NAME", "SERVER"], &rows));
+        let is_current = |context: super::Context| (file.current() == Some(&context.name), context);
+        let contexts: Vec<(bool, super::Context)> = file.contexts().into_iter().map(is_current).collect();
+        return print::out(&listing::table(COLUMNS, &contexts, false));
     };
     let context = file.context(name).ok_or_else(|| unknown(name, &file))?;
     if arguments.delete {

@@ -21,7 +21,7 @@ pub(crate) struct ConfigFile {
 }
 
 /// A server, and who one is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Context {
     pub(crate) name: String,
     /// Host and port.
@@ -35,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) authority: Option<String>,
     /// Path that stands before every other on the server.
     pub(crate) root: String,
+    /// Whether there is no server: a kubeconfig's own rights count.
+    pub(crate) core: bool,
 }
 
 /// Where the file is unless somebody names another.
@@ -114,16 +116,32 @@ impl ConfigFile {
         entry["auth-token"].as_str().filter(|token| !token.is_empty())
     }
 
-    /// Keeps a context with its token, and uses it from now on.
-    pub(crate) fn keep(&mut self, context: &Context, token: &str) {
+    /// What a new token of a user is given for.
+    pub(crate) fn refresh_token(&self, user: &str) -> Option<&str> {
+        let entry = self.list("users").find(|entry| entry["name"] == user)?;
+        entry["refresh-token"].as_str().filter(|token| !token.is_empty())
+    }
+
+    /// Puts new tokens in the place of a user's; without a new one for renewal the old one stays.
+    pub(crate) fn renew(&mut self, user: &str, token: &str, refresh: Option<&str>) {
+        let user = self.entry("users", "name", user);
+        set(user, "auth-token", Some(json!(token)));
+        if let Some(refresh) = refresh {
+            set(user, "refresh-token", Some(json!(refresh)));
+        }
+    }
+
+    /// Keeps a context with its tokens, and uses it from now on.
+    pub(crate) fn keep(&mut self, context: &Context, token: &str, refresh: Option<&str>) {
         let server = self.entry("servers", "server", &context.server);
         set(server, "plain-text", context.plain.then_some(json!(true)));
         set(server, "insecure", context.insecure.then_some(json!(true)));
         set(server, "certificate-authority-data", context.authority.as_ref().map(|pem| json!(pem)));
         set(server, "grpc-web-root-path", Some(json!(context.root)));
+        set(server, "core", context.core.then_some(json!(true)));
         let user = self.entry("users", "name", &context.user);
-        set(user, "auth-token", Some(json!(token)));
-        set(user, "refresh-token", None);
+        set(user, "auth-token", Some(json!(token)).filter(|_| !token.is_empty()));
+        set(user, "refresh-token", refresh.map(|token| json!(token)));
         let kept = self.entry("contexts", "name", &context.name);
         set(kept, "server", Some(json!(context.server)));
         set(kept, "user", Some(json!(context.user)));
@@ -169,6 +187,7 @@ impl ConfigFile {
             insecure: server["insecure"].as_bool().unwrap_or_default(),
             authority: server["certificate-authority-data"].as_str().map(str::to_owned),
             root: text(server, "grpc-web-root-path"),
+            core: server["core"].as_bool().unwrap_or_default(),
         })
     }
 
@@ -241,9 +260,7 @@ users:
             server: "127.0.0.1:8080".into(),
             user: "local".into(),
             plain: true,
-            insecure: false,
-            authority: None,
-            root: String::new(),
+            ..Context::default()
         }
     }
 
@@ -251,7 +268,7 @@ users:
     fn what_argo_cd_wrote_is_read_and_what_is_not_known_stays() {
         let (_home, mut file) = file(WRITTEN_BY_OTHERS);
         assert_eq!((file.current(), file.token("prod")), (Some("prod"), Some("a.b.c")));
-        file.keep(&local(), "x.y.z");
+        file.keep(&local(), "x.y.z", None);
         file.write().expect("written");
         let again = ConfigFile::read(&file.path).expect("a configuration");
         assert_eq!(again.fields["prompts-enabled"], json!(false));
@@ -263,10 +280,21 @@ users:
     }
 
     #[test]
+    fn a_renewed_token_keeps_what_it_is_renewed_by() {
+        let (_home, mut file) = file(WRITTEN_BY_OTHERS);
+        file.renew("prod", "new", None);
+        assert_eq!((file.token("prod"), file.refresh_token("prod")), (Some("new"), Some("r")));
+        file.renew("prod", "newer", Some("s"));
+        assert_eq!((file.token("prod"), file.refresh_token("prod")), (Some("newer"), Some("s")));
+        file.forget_token("prod");
+        assert_eq!((file.token("prod"), file.refresh_token("prod")), (None, None));
+    }
+
+    #[test]
     fn it_is_for_its_owner_alone() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_home, mut file) = file("");
-        file.keep(&local(), "x.y.z");
+        file.keep(&local(), "x.y.z", None);
         file.write().expect("written");
         let mode = std::fs::metadata(&file.path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -276,7 +304,7 @@ users:
     fn logging_out_keeps_the_context_and_forgetting_it_keeps_what_others_use() {
         let (_home, mut file) = file(WRITTEN_BY_OTHERS);
         let twin = Context { name: "twin".into(), ..file.context("prod").expect("a context") };
-        file.keep(&twin, "d.e.f");
+        file.keep(&twin, "d.e.f", None);
         file.forget_token("prod");
         assert_eq!((file.token("prod"), file.contexts().len()), (None, 2));
         file.forget(&twin);
@@ -300,7 +328,7 @@ users:
         std::fs::write(&path, odd).expect("a file");
         let mut file = ConfigFile::read(&path).expect("lists that are none are empty");
         assert_eq!(file.contexts(), []);
-        file.keep(&local(), "t");
+        file.keep(&local(), "t", None);
         assert_eq!(file.context("local"), Some(local()));
     }
 

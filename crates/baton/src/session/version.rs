@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let own = concat!("v", env!("CARGO_PKG_VERSION"));
     let mut told = json!({"client": {"Version": own}});
     if !arguments.client {
-        told["server"] = arguments.session.remote()?.get("api/version").await?;
+        told["server"] = arguments.session.remote().await?.get("api/version").await?;
     }
     match arguments.output {
         Some(Form::Json) => print::out(&print::json(&[told], true)?),

@@ -11,19 +11,19 @@ const GAP: usize = 3;
 
 /// Where text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     /// Columns; none where nothing folds a line.
-    pub(super) width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// Rows of a terminal.
-    pub(super) height: Option<usize>,
-    pub(super) colours: bool,
+    pub(crate) height: Option<usize>,
+    pub(crate) colours: bool,
     /// Whether rows that are too long are folded; else they are cut.
-    pub(super) folds: bool,
+    pub(crate) folds: bool,
 }
 
 /// What a colour stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     #[default]
     Plain,
     Heading,
@@ -35,7 +35,7 @@ pub(super) enum Tone {
 
 /// A text in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     text: String,
     tone: Tone,
 }
@@ -44,7 +44,7 @@ pub(super) struct Cell {
 
 impl Screen {
     /// Standard output. `COLUMNS` decides on its width, also where it is no terminal; `NO_COLOR` on its colours.
-    pub(super) fn of_stdout() -> Screen {
+    pub(crate) fn of_stdout() -> Screen {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let terminal = std::io::stdout().is_terminal();
         let size = terminal_size::terminal_size_of(std::io::stdout()).filter(|_| terminal);
@@ -57,7 +57,12 @@ impl Screen {
         }
     }
 
-    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
+    /// A page without end: nothing is folded or coloured, as in a file.
+    pub(crate) fn endless() -> Screen {
+        Screen { width: None, height: None, colours: false, folds: true }
+    }
+
+    pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             _ if !self.colours || text.is_empty() => return text.to_owned(),
             Tone::Plain => return text.to_owned(),
@@ -71,13 +76,13 @@ impl Screen {
     }
 
     /// Text in lines that fit, each after `indent` blanks; a word that fits nowhere is cut.
-    pub(super) fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
+    pub(crate) fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST));
         folded(text, room).into_iter().map(|line| format!("{:indent$}{line}", "")).collect()
     }
 
     /// A label and a text beside it that keeps its column when it is folded.
-    pub(super) fn labelled(&self, label: &str, text: &str, tone: Tone, column: usize) -> String {
+    pub(crate) fn labelled(&self, label: &str, text: &str, tone: Tone, column: usize) -> String {
         let mut out = String::new();
         for (at, line) in self.wrapped(&clean(text), column).iter().enumerate() {
             let line = self.paint(tone, line.trim_start());
@@ -89,17 +94,17 @@ impl Screen {
     }
 
     /// Whether a person looks at it, for whom what says little may be left out.
-    pub(super) fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         self.height.is_some()
     }
 
     /// Rows under headings. The last column is folded where it does not fit; `None` where the others leave it no room.
-    pub(super) fn table(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
+    pub(crate) fn table(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
         self.table_with(LEAST, headings, rows, indent)
     }
 
     /// The same with room for sentences in the last column, or `None`.
-    pub(super) fn roomy(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
+    pub(crate) fn roomy(&self, headings: &[&str], rows: &[Vec<Cell>], indent: usize) -> Option<String> {
         self.table_with(ROOMY, headings, rows, indent)
     }
 
@@ -180,7 +185,7 @@ fn folded(text: &str, room: usize) -> Vec<String> {
 }
 
 /// As much of a text as there is room for.
-pub(super) fn cut(text: &str, room: usize) -> String {
+pub(crate) fn cut(text: &str, room: usize) -> String {
     match text.chars().count() > room {
         false => text.to_owned(),
         true => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
@@ -188,7 +193,7 @@ pub(super) fn cut(text: &str, room: usize) -> String {
 }
 
 /// A text of others without what could move the cursor or hide something: one line of visible characters.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     visible(text).trim().to_owned()
 }
 
@@ -200,7 +205,7 @@ fn visible(text: &str) -> String {
 }
 
 /// How long ago something was, or is to come, in the largest two units.
-pub(super) fn span(from: jiff::Timestamp, to: jiff::Timestamp) -> String {
+pub(crate) fn span(from: jiff::Timestamp, to: jiff::Timestamp) -> String {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(0);
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -217,7 +222,7 @@ fn rest(count: i64, unit: &str) -> String {
 // === impl Cell ===
 
 impl Cell {
-    pub(super) fn toned(text: impl AsRef<str>, tone: Tone) -> Cell {
+    pub(crate) fn toned(text: impl AsRef<str>, tone: Tone) -> Cell {
         Cell { text: clean(text.as_ref()), tone }
     }
 }
