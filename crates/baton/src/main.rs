@@ -4,6 +4,7 @@ mod apiserver;
 mod app;
 mod approvals;
 mod appset;
+mod cluster;
 mod completion;
 mod connection;
 mod controller;
@@ -21,6 +22,9 @@ mod machinery;
 mod objects;
 mod place;
 mod print;
+mod proj;
+mod registry;
+mod repo;
 mod repositories;
 mod screen;
 mod server;
@@ -53,7 +57,8 @@ struct Cli {
 const USUAL_LOG: &str = "warn";
 
 // Everything fits on a screen, so what is used once a day has a line and what is used once a month a word.
-const EXAMPLES: &str = "Also: login, logout, context, account, version, completion. To begin: baton up
+const EXAMPLES: &str =
+    "Also: login, logout, context, account, repocreds, version, completion. To begin: baton up
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
 #[derive(Debug, Subcommand)]
@@ -74,6 +79,15 @@ enum Command {
     App(app::Arguments),
     /// What waits for a person: list, approve, reject.
     Approvals(approvals::Arguments),
+    /// Projects: what Applications may use, roles and their tokens, sync windows.
+    Proj(Box<proj::Arguments>),
+    /// Clusters that Applications may be deployed to: list, get, add, set, rm.
+    Cluster(Box<cluster::Arguments>),
+    /// Repositories that sources are read from: list, get, add, rm.
+    Repo(Box<repo::Arguments>),
+    /// Credentials that many repositories share: list, add, rm.
+    #[command(hide = true)]
+    Repocreds(Box<repo::CredentialArguments>),
     /// Sign in at a server.
     #[command(hide = true)]
     Login(session::LoginArguments),
@@ -124,7 +138,15 @@ fn main() -> ExitCode {
     let (filter, json) = match &cli.command {
         Command::Controller(arguments) => arguments.log(),
         // What keeps such a command from its work is its last line, not a line of the log too.
-        Command::Appset(_) | Command::App(_) | Command::Approvals(_) if cli.log == USUAL_LOG => {
+        Command::Appset(_)
+        | Command::App(_)
+        | Command::Approvals(_)
+        | Command::Proj(_)
+        | Command::Cluster(_)
+        | Command::Repo(_)
+        | Command::Repocreds(_)
+            if cli.log == USUAL_LOG =>
+        {
             (Some(format!("{USUAL_LOG},kube_client::client=off")), false)
         }
         // A world is full of faults, which is what its course tells.
@@ -141,6 +163,10 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::App(arguments) => run(app::run(arguments)),
         Command::Approvals(arguments) => run(approvals::run(arguments)),
+        Command::Proj(arguments) => run(proj::run(*arguments)),
+        Command::Cluster(arguments) => run(cluster::run(*arguments)),
+        Command::Repo(arguments) => run(repo::run(*arguments)),
+        Command::Repocreds(arguments) => run(repo::run_credentials(*arguments)),
         Command::Login(arguments) => run(session::login(arguments)),
         Command::Logout(arguments) => run(session::logout(arguments)),
         Command::Context(arguments) => run(session::context(arguments)),

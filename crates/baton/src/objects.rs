@@ -113,11 +113,16 @@ pub(crate) fn or(text: String, otherwise: &str) -> String {
 
 /// Asks before something is deleted. Without a terminal to ask on it is an error.
 pub(crate) fn confirmed(question: &[String]) -> Result<bool, Failure> {
+    agreed(question, "Delete?")
+}
+
+/// Asks whether something is to be done that cannot be undone. Without a terminal to ask on it is an error.
+pub(crate) fn agreed(about: &[String], question: &str) -> Result<bool, Failure> {
     can_ask()?;
-    for line in question {
+    for line in about {
         crate::terminal::remark(line);
     }
-    crate::terminal::remark("Delete? [y/N]");
+    crate::terminal::remark(&format!("{question} [y/N]"));
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)

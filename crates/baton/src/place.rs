@@ -45,20 +45,6 @@ impl Place {
         }
     }
 
-    /// The Kubernetes API, for what no server does.
-    ///
-    /// # Errors
-    /// A server would be asked.
-    pub(crate) async fn cluster(&self, what: &str) -> Result<Client, Failure> {
-        match self.presence()? {
-            Presence::Server => Err(Failure::usage(format!(
-                "{what} is asked of the Kubernetes API, and a server would be asked here: add --core, or name a kubeconfig \
-                 with --kubeconfig"
-            ))),
-            Presence::Core | Presence::Nobody => self.connection.client().await,
-        }
-    }
-
     /// The namespace of Argo CD's objects.
     pub(crate) fn namespace(&self) -> &str {
         self.connection.namespace()

@@ -15,6 +15,8 @@ mod tree;
 mod view;
 mod wait;
 
+pub(crate) use operate::duration;
+
 use baton_api::Application;
 use clap::{Args, Subcommand};
 use serde_json::Value;

@@ -109,7 +109,7 @@ fn note(text: &str) -> Result<(String, String), String> {
 }
 
 /// A Go duration, or a bare number of seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));
     }

@@ -60,10 +60,13 @@ impl Refusal {
         matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND))
     }
 
-    /// Whether this server has no such call.
-    pub(crate) fn is_unknown_call(&self) -> bool {
+    /// The same for a call that not every server has.
+    pub(crate) fn of_call(self, what: &str) -> Failure {
         let absent = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
-        self.status.is_some_and(|status| absent.contains(&status))
+        match self.status.is_some_and(|status| absent.contains(&status)) {
+            true => Failure::api(format!("this server {what} for nobody: use a newer one, or add --core")),
+            false => self.failure,
+        }
     }
 }
 
