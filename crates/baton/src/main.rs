@@ -41,7 +41,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-/// Ordered, gated GitOps delivery for fleets of Kubernetes clusters.
+/// Ordered, gated GitOps delivery for fleets of Kubernetes clusters. To begin: baton up.
 #[derive(Debug, Parser)]
 #[command(name = "baton", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
@@ -66,6 +66,7 @@ enum Command {
     /// Run a control plane and simulated member clusters on this machine.
     Up(up::Arguments),
     /// Serve only the embedded Kubernetes API.
+    #[command(hide = true)]
     Apiserver(apiserver::Arguments),
     /// Run the reconcilers beside a Kubernetes API.
     Controller(Box<controller::Arguments>),
@@ -107,8 +108,10 @@ enum Command {
     #[command(hide = true)]
     Completion(completion::Arguments),
     /// Tell the health of an object in a file.
+    #[command(hide = true)]
     Health(health::Arguments),
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
+    #[command(hide = true)]
     Crds(crds::Arguments),
     /// Tools for whoever tries things out: a receiver of hooks, a proxy that makes watches late, cut and old.
     // Not in the overview, which is for whoever runs a fleet.

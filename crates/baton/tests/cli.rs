@@ -15,7 +15,19 @@ use serde_json::Value;
 
 const COMMANDS: [&str; 5] = ["up", "apiserver", "server", "simulate", "crds"];
 /// Those that the overview has only a word for.
-const OTHERS: [&str; 6] = ["login", "logout", "context", "account", "version", "completion"];
+const OTHERS: [&str; 7] = ["login", "logout", "context", "account", "health", "version", "completion"];
+/// Commands that have others below them.
+const FAMILIES: [&[&str]; 9] = [
+    &["app"],
+    &["app", "actions"],
+    &["appset"],
+    &["approvals"],
+    &["proj"],
+    &["proj", "role"],
+    &["proj", "windows"],
+    &["cluster"],
+    &["repo"],
+];
 const DEFINITIONS: [&str; 3] =
     ["applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"];
 /// Rows of a small terminal, which an error must fit on.
@@ -44,12 +56,50 @@ fn help_of_every_command_has_an_example() {
     }
 }
 
+/// The commands below a command, as its help lists them.
+fn below(family: &[&str]) -> Vec<String> {
+    let help = run(family.iter().chain(&["--help"])).stdout;
+    let (_, rows) = help.split_once("Commands:\n").unwrap_or_else(|| panic!("{family:?}: {help}"));
+    let rows = rows.lines().take_while(|row| !row.is_empty());
+    // A row that goes on in a second line is indented further.
+    let first = rows.filter(|row| row.starts_with("  ") && !row.starts_with("   "));
+    let names = first.filter_map(|row| row.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn help_of_every_command_below_another_has_an_example_of_it() {
+    for family in FAMILIES.into_iter().chain([&["repocreds"][..]]) {
+        let names = below(family);
+        assert!(names.len() > 1, "{family:?}");
+        for name in names {
+            let words: Vec<&str> = family.iter().copied().chain([name.as_str()]).collect();
+            if FAMILIES.contains(&&words[..]) {
+                continue;
+            }
+            let help = run(words.iter().chain(&["--help"]));
+            assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{words:?}");
+            let example = format!("baton {}", words.join(" "));
+            let (_, examples) =
+                help.stdout.split_once("Examples:").unwrap_or_else(|| panic!("{}", help.stdout));
+            assert!(examples.contains(&example), "{example}: {}", help.stdout);
+        }
+    }
+}
+
 #[test]
 fn shells_are_told_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let script = run(["completion", shell]);
         assert_eq!((script.code, script.stderr.as_str()), (Some(0), ""), "{shell}");
-        for command in COMMANDS.into_iter().chain(OTHERS).chain(["approvals", "confirm-deletion"]) {
+        for command in COMMANDS.into_iter().chain(OTHERS).chain([
+            "approvals",
+            "confirm-deletion",
+            "repocreds",
+            "add-destination",
+            "create-token",
+            "windows",
+        ]) {
             assert!(script.stdout.contains(command), "{shell} does not know {command}");
         }
     }
@@ -97,6 +147,27 @@ fn wrong_usage_ends_with_1_and_names_what_is_wrong() {
         (&["appset", "generate", "-f", "/no/such/file"], "cannot read /no/such/file"),
         (&["appset", "lint", "-f", "/no/such/file"], "cannot read /no/such/file"),
         (&["appset", "get"], "NAME"),
+        (&["proj", "add-source", "shop"], "URL"),
+        (&["proj", "create", "--dry-run"], "give a name"),
+        (&["proj", "create", "shop", "--dest", "nowhere", "--dry-run"], "SERVER,NAMESPACE"),
+        (&["proj", "role", "create-token", "shop", "ci", "--expires-in", "soon"], "--expires-in"),
+        (&["proj", "role", "add-policy", "shop", "ci", "-a", "a,b", "-o", "*"], "no comma"),
+        (
+            &["proj", "windows", "add", "shop", "-k", "allow", "--schedule", "x", "--duration", "1h"],
+            "--schedule",
+        ),
+        (&["proj", "windows", "add", "shop", "-k", "maybe"], "maybe"),
+        (&["cluster", "add"], "CONTEXT"),
+        (&["cluster", "add", "x", "--cluster-kubeconfig", "/no/such/file"], "cannot read /no/such/file"),
+        (&["cluster", "add", "x", "--own-credentials", "--exec-command", "y"], "--exec-command"),
+        (&["cluster", "set", "x", "--cluster", "y"], "--cluster"),
+        (&["repo", "add", "https://x", "--type", "svn"], "svn"),
+        (&["repo", "add", "https://x", "--type", "helm"], "--name"),
+        (&["repo", "add", "https://x", "--ssh-private-key-path", "/no/such/file"], "not reached over SSH"),
+        (&["repocreds", "add", "https://x"], "say what opens"),
+        (&["login"], "SERVER"),
+        (&["login", "x", "--sso", "--username", "me"], "--username"),
+        (&["app", "list", "--config", "/no/such/file", "--argocd-context", "x"], "there is no context \"x\""),
         (&["crds", "-o", "xml"], "xml"),
         (&["dev", "hook-receiver"], "--host"),
         (&["dev", "hook-receiver", "--host", "a.example", "--answer", "/a"], "[HOST]/PATH=STATUS"),

@@ -3,6 +3,11 @@
 mod place;
 #[path = "../process/mod.rs"]
 mod process;
+mod projects;
+mod registered;
+mod served;
+mod shell;
+mod sso;
 
 use std::fs;
 
