@@ -207,3 +207,76 @@ fn run<T>(work: impl Future<Output = Result<T, failure::Failure>>) -> Result<T, 
         .map_err(|error| failure::Failure::failed(format!("cannot start the runtime: {error}")))?
         .block_on(work)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/cli.md");
+
+    /// The commands that do something, by all of their words.
+    fn commands(command: &clap::Command, before: &str, all: &mut BTreeSet<String>) {
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            let name = format!("{before} {}", below.get_name()).trim().to_owned();
+            match below.has_subcommands() {
+                true => commands(below, &name, all),
+                false => drop(all.insert(name)),
+            }
+        }
+    }
+
+    /// The commands of the page, each with its example.
+    fn told() -> BTreeMap<String, String> {
+        let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix("` |"));
+        let pairs = rows.filter_map(|row| row.split_once("` | `"));
+        let pairs = pairs.filter(|(_, example)| example.starts_with("baton "));
+        pairs.map(|(command, example)| (command.to_owned(), example.to_owned())).collect()
+    }
+
+    /// An example as a shell would hand it over.
+    fn words(example: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (at, part) in example.split('\'').enumerate() {
+            let quoted = at % 2 == 1;
+            for (at, piece) in part.split(' ').enumerate() {
+                match (quoted, at) {
+                    (_, 0) => words.last_mut().expect("there is one").push_str(piece),
+                    (true, _) => words.last_mut().expect("there is one").push_str(&format!(" {piece}")),
+                    (false, _) => words.push(piece.to_owned()),
+                }
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn the_page_of_commands_has_every_command_and_no_other() {
+        let mut all = BTreeSet::new();
+        commands(&Cli::command(), "", &mut all);
+        let told: BTreeSet<String> = told().into_keys().collect();
+        assert_eq!(all.difference(&told).collect::<Vec<_>>(), [""; 0], "docs/cli.md does not tell of these");
+        assert_eq!(
+            told.difference(&all).collect::<Vec<_>>(),
+            [""; 0],
+            "docs/cli.md tells of what is not there"
+        );
+    }
+
+    #[test]
+    fn the_examples_of_the_page_of_commands_are_understood() {
+        assert_eq!(words("a 'b c' '' d"), ["a", "b c", "", "d"]);
+        for (command, example) in told() {
+            assert!(example.starts_with(&format!("baton {command}")), "{example} is no example of {command}");
+            if let Err(error) = Cli::try_parse_from(words(&example)) {
+                panic!("{example}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}
