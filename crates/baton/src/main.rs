@@ -58,7 +58,7 @@ const USUAL_LOG: &str = "warn";
 
 // Everything fits on a screen, so what is used once a day has a line and what is used once a month a word.
 const EXAMPLES: &str =
-    "Also: login, logout, context, account, repocreds, version, completion. To begin: baton up
+    "Also: login, logout, context, account, repocreds, apiserver, health, crds, version, completion
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
 #[derive(Debug, Subcommand)]

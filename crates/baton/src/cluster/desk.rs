@@ -1,6 +1,7 @@
 //! Clusters at a desk: read, registered, changed, taken off the list.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL};
 use baton_server::handlers::clusters::ClusterQuery;
@@ -14,6 +15,8 @@ use crate::objects::text;
 use crate::registry::{Entry, Registry, Texts, named, texts};
 use crate::session::{query, segment};
 
+/// How long Applications are counted.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// What a server without these calls does not do.
 const REGISTERS: &str = "registers clusters";
 
@@ -34,8 +37,7 @@ impl Desk {
         let answer = match self {
             Desk::Server(remote) => remote.get("api/v1/clusters").await?,
             Desk::Core(core) => {
-                // How many Applications live there is told too.
-                core.server.ready().await.map_err(refused)?;
+                core.count().await;
                 core.server.clusters(&core.context, &ClusterQuery::default()).await.map_err(refused)?
             }
         };
@@ -52,7 +54,7 @@ impl Desk {
         let cluster = match self {
             Desk::Server(remote) => remote.find(&path(id, &[])).await?,
             Desk::Core(core) => {
-                core.server.ready().await.map_err(refused)?;
+                core.count().await;
                 found(core.server.cluster(&core.context, id, kind(id)).await)?
             }
         };
@@ -110,6 +112,11 @@ impl Desk {
 // === impl Core ===
 
 impl Core {
+    /// Waits until it is known how many Applications live where. Whoever may not list them sees clusters all the same.
+    async fn count(&self) {
+        let _ = tokio::time::timeout(PATIENCE, self.server.ready()).await;
+    }
+
     async fn add_cluster(&self, cluster: &Value, upsert: bool) -> Result<Registered, Failure> {
         let registry = Registry::new(&self.client, &self.namespace, TYPE_CLUSTER);
         let server = text(cluster, "/server");
