@@ -96,7 +96,7 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Automation {
+pub(super) enum Automation {
     /// It is synced by people.
     #[value(alias = "manual")]
     None,

@@ -10,6 +10,7 @@ mod desk;
 mod follow;
 mod operate;
 mod selector;
+mod set;
 mod show;
 mod tree;
 mod view;
@@ -45,6 +46,8 @@ enum Command {
     History(show::History),
     /// Create an Application, or with --upsert change it.
     Create(Box<create::Create>),
+    /// Change what an Application says: its source, destination, project or sync policy.
+    Set(Box<set::Set>),
     /// Make the cluster be as git says, and watch it happen.
     Sync(Box<operate::Sync>),
     /// Go back to what was deployed before.
@@ -72,6 +75,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Resources(arguments) => arguments.run().await,
         Command::History(arguments) => arguments.run().await,
         Command::Create(arguments) => arguments.run().await,
+        Command::Set(arguments) => arguments.run().await,
         Command::Sync(arguments) => arguments.run().await,
         Command::Rollback(arguments) => arguments.run().await,
         Command::TerminateOp(arguments) => arguments.run().await,

@@ -282,10 +282,7 @@ mod tests {
         assert_eq!(texts, expected.map(|(key, text)| (key.to_owned(), text.to_owned())).into());
         let name = secret_name("https://eu.example.com:6443");
         assert!(name.starts_with("cluster-eu.example.com-"), "{name}");
-        assert!(
-            secret_name("https://[::1]:6443").starts_with("cluster-::1-") == false,
-            "only what a name may hold"
-        );
+        assert!(secret_name("https://[::1]:6443").starts_with("cluster-1-"), "only what a name may hold");
     }
 
     #[test]

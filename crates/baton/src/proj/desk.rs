@@ -47,6 +47,19 @@ pub(super) async fn edit(
     .await
 }
 
+/// The same for a change that always makes sense.
+pub(super) async fn arrange(
+    place: &Place,
+    name: &str,
+    change: impl Fn(&mut AppProjectSpec),
+) -> Result<Outcome, Failure> {
+    let change = |spec: &mut AppProjectSpec| {
+        change(spec);
+        Ok(())
+    };
+    edit(place, name, change).await
+}
+
 /// The project after a change; none where it is the same.
 fn changed(
     project: &Value,

@@ -4,7 +4,7 @@ use baton_api::application::Destination;
 use baton_api::project::{AppProjectSpec, ClusterResourceItem, GroupKind};
 use clap::{Args, ValueEnum};
 
-use super::desk::edit;
+use super::desk::arrange;
 use super::say;
 use crate::failure::Failure;
 use crate::place::Place;
@@ -93,14 +93,14 @@ enum List {
 
 impl Source {
     pub(super) async fn add(self) -> Result<(), Failure> {
-        let change = |spec: &mut AppProjectSpec| Ok(put(&mut spec.source_repos, self.url.clone()));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| put(&mut spec.source_repos, self.url.clone());
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "source added", &format!("{} is a source already", self.url))
     }
 
     pub(super) async fn remove(self) -> Result<(), Failure> {
-        let change = |spec: &mut AppProjectSpec| Ok(spec.source_repos.retain(|known| *known != self.url));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| spec.source_repos.retain(|known| *known != self.url);
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "source removed", &format!("{} is no source of it", self.url))
     }
 }
@@ -117,15 +117,15 @@ impl Target {
     }
 
     pub(super) async fn add(self) -> Result<(), Failure> {
-        let change = |spec: &mut AppProjectSpec| Ok(put(&mut spec.destinations, self.destination()));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| put(&mut spec.destinations, self.destination());
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "destination added", "it is a destination already")
     }
 
     pub(super) async fn remove(self) -> Result<(), Failure> {
         let gone = self.destination();
-        let change = |spec: &mut AppProjectSpec| Ok(spec.destinations.retain(|known| *known != gone));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| spec.destinations.retain(|known| *known != gone);
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "destination removed", "it is no destination of it")
     }
 }
@@ -134,14 +134,14 @@ impl Target {
 
 impl Namespace {
     pub(super) async fn add(self) -> Result<(), Failure> {
-        let change = |spec: &mut AppProjectSpec| Ok(put(&mut spec.source_namespaces, self.of.clone()));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| put(&mut spec.source_namespaces, self.of.clone());
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "source namespace added", "it is a source namespace already")
     }
 
     pub(super) async fn remove(self) -> Result<(), Failure> {
-        let change = |spec: &mut AppProjectSpec| Ok(spec.source_namespaces.retain(|known| *known != self.of));
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let change = |spec: &mut AppProjectSpec| spec.source_namespaces.retain(|known| *known != self.of);
+        let outcome = arrange(&self.place, &self.project, change).await?;
         say(&self.project, outcome, "source namespace removed", "it is no source namespace of it")
     }
 }
@@ -163,13 +163,11 @@ impl OfCluster {
             kind: self.kind.clone(),
             name: self.only.clone().unwrap_or_default(),
         };
-        let change = |spec: &mut AppProjectSpec| {
-            Ok(match self.list {
-                List::Allow => list(&mut spec.cluster_resource_whitelist, &item, allows),
-                List::Deny => list(&mut spec.cluster_resource_blacklist, &item, !allows),
-            })
+        let change = |spec: &mut AppProjectSpec| match self.list {
+            List::Allow => list(&mut spec.cluster_resource_whitelist, &item, allows),
+            List::Deny => list(&mut spec.cluster_resource_blacklist, &item, !allows),
         };
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let outcome = arrange(&self.place, &self.project, change).await?;
         let kind = named(&self.group, &self.kind);
         say(&self.project, outcome, &format!("{kind} {done}"), &format!("the list says so of {kind} already"))
     }
@@ -189,14 +187,14 @@ impl OfNamespace {
     async fn change(self, allows: bool, done: &str) -> Result<(), Failure> {
         let item = GroupKind { group: self.group.clone(), kind: self.kind.clone() };
         let change = |spec: &mut AppProjectSpec| {
-            Ok(match self.list {
+            match self.list {
                 // A list that is not there allows everything, so taking something off it makes none.
                 List::Allow if !allows && spec.namespace_resource_whitelist.is_none() => {}
                 List::Allow => list(spec.namespace_resource_whitelist.get_or_insert_default(), &item, allows),
                 List::Deny => list(&mut spec.namespace_resource_blacklist, &item, !allows),
-            })
+            }
         };
-        let outcome = edit(&self.place, &self.project, change).await?;
+        let outcome = arrange(&self.place, &self.project, change).await?;
         let kind = named(&self.group, &self.kind);
         say(&self.project, outcome, &format!("{kind} {done}"), &format!("the list says so of {kind} already"))
     }

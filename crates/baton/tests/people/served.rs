@@ -68,6 +68,15 @@ async fn an_application_is_created_synced_compared_put_back_and_deleted_at_a_ser
     let live = admin.says(&["app", "manifests", "web", "--source", "live"]);
     assert!(live.contains("colour: blue"), "{live}");
 
+    for shell in [&admin, &Shell::without_server(&place)] {
+        let colour = if std::ptr::eq(shell, &admin) { "one" } else { "two" };
+        let option = format!("Colour={colour}");
+        let set = ["app", "set", "web", "--sync-option", &option];
+        assert_eq!(shell.says(&set), "application.argoproj.io/web updated\n");
+        assert!(shell.run(&set).stderr.contains("nothing was changed"));
+        let options = shell.json(&["app", "get", "web"])["spec"]["syncPolicy"]["syncOptions"].clone();
+        assert_eq!(options, json!(["CreateNamespace=true", option]));
+    }
     admin.fails(&["app", "delete", "web"], 1, "--yes");
     assert_eq!(
         admin.says(&["app", "delete", "web", "--yes", "--timeout", "60"]),

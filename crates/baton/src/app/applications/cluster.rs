@@ -86,6 +86,12 @@ impl InCluster {
         Ok(self.objects.merge(name, &patch).await?.is_some())
     }
 
+    pub(super) async fn change(&self, name: &str, seen: &Value, patch: &Value) -> Result<bool, Failure> {
+        let mut patch = patch.clone();
+        patch["metadata"]["resourceVersion"] = text(seen, "/metadata/resourceVersion").into();
+        Ok(self.objects.merge(name, &patch).await?.is_some())
+    }
+
     pub(super) async fn terminate(&self, name: &str, seen: &Value) -> Result<bool, Failure> {
         let patch = json!({
             "metadata": {"resourceVersion": text(seen, "/metadata/resourceVersion")},

@@ -92,6 +92,14 @@ impl Applications {
         }
     }
 
+    /// Changes the Application as it was seen by a JSON merge patch. `false` if it changed meanwhile.
+    pub(super) async fn change(&self, name: &str, seen: &Value, patch: &Value) -> Result<bool, Failure> {
+        match self {
+            Applications::Cluster(there) => there.change(name, seen, patch).await,
+            Applications::Server(there) => there.change(name, patch).await.map(|()| true),
+        }
+    }
+
     /// Starts an operation of the Application as it was seen. `false` if it changed meanwhile.
     pub(super) async fn start(&self, name: &str, seen: &Value, wish: &Wish) -> Result<bool, Failure> {
         match self {

@@ -102,7 +102,11 @@ impl AtServer {
     }
 
     pub(super) async fn approve(&self, name: &str, at: Timestamp) -> Result<(), Failure> {
-        let patch = json!({"metadata": {"annotations": {DELETION_APPROVED: at.to_string()}}});
+        self.change(name, &json!({"metadata": {"annotations": {DELETION_APPROVED: at.to_string()}}})).await
+    }
+
+    /// Changes one by a JSON merge patch.
+    pub(super) async fn change(&self, name: &str, patch: &Value) -> Result<(), Failure> {
         let body = json!({"patch": patch.to_string(), "patchType": "merge"});
         let path = self.path(name, "", &[]);
         self.remote.send(reqwest::Method::PATCH, &path, Some(&body)).await?;
@@ -161,7 +165,7 @@ impl AtServer {
     pub(in crate::app) async fn manifests(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let answer = self.remote.get_patiently(&self.path(name, "/manifests", &[])).await?;
         let all = answer["manifests"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        all.map(|manifest| read(manifest)).collect()
+        all.map(read).collect()
     }
 
     /// The actions that a resource offers: names, and whether each is disabled.
