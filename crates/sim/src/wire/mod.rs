@@ -250,8 +250,9 @@ impl Wire {
 
     /// The same request; where it fills a cache, perhaps for what was a while ago.
     fn aged(&self, mut head: Parts, dice: &mut Dice) -> Parts {
+        // Lists that are to be consistent are: they ask for other pages than kube's watches do.
         let fills_a_cache = |query: &str| {
-            query.contains("limit=")
+            query.contains("limit=500")
                 && !["labelSelector=", "continue="].iter().any(|other| query.contains(other))
         };
         let listed = head.uri.path_and_query().filter(|uri| uri.query().is_some_and(fills_a_cache));
