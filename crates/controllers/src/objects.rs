@@ -5,9 +5,10 @@ use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostPar
 use kube::core::Request;
 use serde_json::{Value, json};
 
-/// How many objects a page of a list holds. Watches, whose lists fill caches, ask for 500: who reads a log of requests, or
-/// simulates an API, can tell the two apart.
-const PAGE: u32 = 1000;
+/// How many objects a page of a list holds.
+const PAGE: u32 = 500;
+/// The same where everything rests on the list: who simulates an API can tell it from one that fills a cache.
+const LARGE_PAGE: u32 = 1000;
 /// Name under which the API notes who wrote a field, where no other is given.
 const FIELD_MANAGER: &str = "argocd-applicationset-controller";
 
@@ -153,9 +154,23 @@ impl Objects {
     pub(crate) async fn each(
         &self,
         labels: Option<&str>,
+        each: impl FnMut(Value),
+    ) -> Result<String, ApiError> {
+        self.pages(PAGE, labels, each).await
+    }
+
+    /// The same of everything there is, for decisions that cannot be taken back.
+    pub(crate) async fn each_of_all(&self, each: impl FnMut(Value)) -> Result<String, ApiError> {
+        self.pages(LARGE_PAGE, None, each).await
+    }
+
+    async fn pages(
+        &self,
+        page: u32,
+        labels: Option<&str>,
         mut each: impl FnMut(Value),
     ) -> Result<String, ApiError> {
-        let mut params = ListParams::default().limit(PAGE);
+        let mut params = ListParams::default().limit(page);
         params.label_selector = labels.filter(|labels| !labels.is_empty()).map(str::to_owned);
         loop {
             let mut page = self.ask(Request::new(&self.path).list(&params)).await?;

@@ -210,7 +210,7 @@ impl Reconciler {
                 names.push(observed.metadata.name.as_deref().unwrap_or_default().into());
             }
         };
-        executor.objects.each(None, each).await.map_err(PassError::Read)?;
+        executor.objects.each_of_all(each).await.map_err(PassError::Read)?;
         Ok(names)
     }
 

@@ -250,10 +250,10 @@ impl Wire {
 
     /// The same request; where it fills a cache, perhaps for what was a while ago.
     fn aged(&self, mut head: Parts, dice: &mut Dice) -> Parts {
-        // Lists that are to be consistent are: they ask for other pages than kube's watches do.
+        // Lists that everything rests on ask for larger pages.
         let fills_a_cache = |query: &str| {
-            query.contains("limit=500")
-                && !["labelSelector=", "continue="].iter().any(|other| query.contains(other))
+            query.contains("limit=")
+                && !["labelSelector=", "continue=", "limit=1000"].iter().any(|other| query.contains(other))
         };
         let listed = head.uri.path_and_query().filter(|uri| uri.query().is_some_and(fills_a_cache));
         let Some(listed) = listed.filter(|_| !self.air.is_calm() && dice.chance(self.air.weather.stale))
