@@ -79,8 +79,12 @@ pub fn assign_beside(
     let matches = |index: usize, target: &Target| {
         plan.phases.get(index).is_some_and(|phase| phase.targets.iter().any(|entry| holds(entry, target)))
     };
-    // A phase that does not match it any more is no home.
-    let home = |target: &&Target| (standing.home)(&target.name).filter(|index| matches(*index, target));
+    // Who has begun is at home there whatever it is labelled since: there is something to prove, and to put back. Who was
+    // only left behind goes where it is matched.
+    let home = |target: &&Target| {
+        let stays = |index: &usize| matches(*index, target) || (standing.begun)(&target.name);
+        (standing.home)(&target.name).filter(stays)
+    };
     let homes: Vec<Option<usize>> = ordered.iter().map(home).collect();
     let mut taken: BTreeSet<&str> = BTreeSet::new();
     let mut roster = Roster::default();
@@ -96,7 +100,8 @@ pub fn assign_beside(
             );
             report.error(format!("{path}.targets"), message);
         }
-        let all = ordered.iter().zip(&homes).filter(|(target, _)| matches(index, target));
+        let (all, strangers): (Vec<_>, Vec<_>) =
+            ordered.iter().zip(&homes).partition(|(target, _)| matches(index, target));
         let (mut matched, mut used) = (0, 0);
         let (mut own, mut free): (Vec<&Target>, Vec<&Target>) = (Vec::new(), Vec::new());
         for (target, home) in all {
@@ -114,6 +119,8 @@ pub fn assign_beside(
         let left = phase.selects(matched).saturating_sub(used + own.len());
         free.truncate(if (standing.shut)(index) { 0 } else { left });
         own.append(&mut free);
+        // Who has begun here and is not matched any more takes the place of nobody who is.
+        own.extend(strangers.iter().filter(|(_, home)| **home == Some(index)).map(|(target, _)| **target));
         taken.extend(own.iter().map(|target| &*target.name));
         let mut own: Vec<Arc<str>> = own.iter().map(|target| target.name.clone()).collect();
         own.sort();

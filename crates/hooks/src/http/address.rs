@@ -119,6 +119,12 @@ impl Inward {
         }
     }
 
+    /// Whether it is allowed by its own address alone, and not by a network that holds it among others: credentials are
+    /// handed out there to whoever asks.
+    pub(crate) fn needs_its_own_entry(self) -> bool {
+        matches!(self, Inward::LinkLocal | Inward::Metadata)
+    }
+
     /// Whether naming a host in the allow-list is enough. Metadata and the like must be allowed by their address: a
     /// name may resolve to them without its owner's doing.
     pub(crate) fn may_be_allowed_by_name(self) -> bool {

@@ -9,9 +9,11 @@ use super::address::{judge, unwrapped};
 /// Hosts and networks that may be called although they lead inward (`--hooks-allow`).
 ///
 /// An entry is a host name, `*.` and a domain, an address, or a network such as `10.1.0.0/16`. A name allows
-/// loopback, private and carrier-grade addresses only; the rest, metadata above all, must be allowed by address.
+/// loopback, private and carrier-grade addresses only; the rest must be allowed by address. Where machines hand out
+/// credentials (metadata, and all that is link-local), a network is not enough: such an address needs an entry of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
+    everything: bool,
     hosts: Vec<HostPattern>,
     networks: Vec<Network>,
 }
@@ -82,18 +84,17 @@ impl AllowList {
 
     /// Every address there is: for what an operator has written.
     pub fn everything() -> AllowList {
-        let all = [IpAddr::from([0_u8; 4]), IpAddr::from([0_u8; 16])];
-        let networks = all.map(|address| Network { address, prefix: 0 }).into();
-        AllowList { hosts: Vec::new(), networks }
+        AllowList { everything: true, ..AllowList::default() }
     }
 
     /// Whether a host, found at this address, may be called; if not, why.
     pub(crate) fn check(&self, host: &str, address: IpAddr) -> Result<(), super::address::Inward> {
         let Some(inward) = judge(address) else { return Ok(()) };
         let plain = unwrapped(address);
-        let by_address = self.networks.iter().any(|network| network.contains(plain));
+        let counts = |network: &&Network| !inward.needs_its_own_entry() || network.is_one_address();
+        let by_address = self.networks.iter().filter(counts).any(|network| network.contains(plain));
         let by_name = inward.may_be_allowed_by_name() && self.hosts.iter().any(|pattern| pattern.fits(host));
-        if by_address || by_name { Ok(()) } else { Err(inward) }
+        if self.everything || by_address || by_name { Ok(()) } else { Err(inward) }
     }
 }
 
@@ -132,6 +133,10 @@ impl Network {
         let most = if address.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.unwrap_or(most);
         (prefix <= most).then_some(Network { address, prefix })
+    }
+
+    fn is_one_address(&self) -> bool {
+        self.prefix == if self.address.is_ipv4() { 32 } else { 128 }
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -214,6 +219,30 @@ mod tests {
             let address = address.parse().expect("an address");
             assert_eq!(list.check(host, address).is_ok(), allowed, "{host} at {address}");
         }
+    }
+
+    #[test]
+    fn metadata_needs_an_entry_of_its_own() {
+        for (entry, address, allowed) in [
+            ("0.0.0.0/0", "10.0.0.1", true),
+            ("0.0.0.0/0", "169.254.169.254", false),
+            ("169.254.0.0/16", "169.254.169.254", false),
+            ("169.254.169.254", "169.254.169.254", true),
+            ("169.254.169.254/32", "::ffff:169.254.169.254", true),
+            ("169.254.169.254", "169.254.170.2", false),
+            ("168.63.0.0/16", "168.63.129.16", false),
+            ("168.63.129.16", "168.63.129.16", true),
+            ("::/0", "fd12::1", true),
+            ("::/0", "fd00:ec2::254", false),
+            ("fd00:ec2::254", "fd00:ec2::254", true),
+            ("::/0", "fe80::1", false),
+        ] {
+            let list = AllowList::parse([entry]).expect("a good entry");
+            let address = address.parse().expect("an address");
+            assert_eq!(list.check("host.example", address).is_ok(), allowed, "{entry} and {address}");
+        }
+        let metadata = "169.254.169.254".parse().expect("an address");
+        assert!(AllowList::everything().check("host.example", metadata).is_ok(), "the operator's own word");
     }
 
     #[test]

@@ -265,9 +265,10 @@ fn settle(result: &mut HookResult, call: &CallPlan, outcome: &Outcome) {
     };
 }
 
-/// When a call is tried again; never where that would be after its deadline.
+/// When a call is tried again: never after its deadline, and at the deadline itself where the pause would lead past it,
+/// so that no time that was granted is given away.
 fn next_attempt(result: &HookResult, call: &CallPlan, ended: Timestamp) -> Option<Timestamp> {
     let (again, first) = (call.again?, result.started_at.as_ref()?);
-    let next = after(ended, again.interval);
-    (next <= after(first.0, again.deadline)).then_some(next)
+    let deadline = after(first.0, again.deadline);
+    (ended < deadline).then(|| after(ended, again.interval).min(deadline))
 }

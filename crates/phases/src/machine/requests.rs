@@ -72,9 +72,10 @@ impl Work<'_> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let current = self.current().min(last);
         if self.next.phases[current].state == PhaseState::Complete {
-            self.has_good(0..=current)?;
+            self.has_good(0..=last)?;
         }
-        let open: Vec<usize> = (0..=current).rev().filter(|index| self.is_not_back(*index).is_ok()).collect();
+        // Later ones too: a rollout that went back to an earlier phase, for somebody who joined it, has changed those.
+        let open: Vec<usize> = (0..=last).rev().filter(|index| self.is_not_back(*index).is_ok()).collect();
         let goes = open.iter().any(|index| !self.to_put_back(*index).0.is_empty());
         let mut any = false;
         for index in open {

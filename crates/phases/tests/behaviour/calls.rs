@@ -123,16 +123,19 @@ fn row_28_checks_begin_when_all_targets_are_healthy_and_are_asked_every_ten_seco
 fn row_28_a_check_that_does_not_pass_in_its_time_fails_the_phase() {
     let mut world = world(&format!("checks: [{}]", hook("c", ", timeout: 25s")), 1);
     world.deploy();
-    for _ in 0..3 {
+    // The last at the end of its time, though the pause would lead past it.
+    for pause in [10, 10, 5, 0] {
         assert_eq!(world.state(0), PhaseState::Checking);
         world.answer("c", broken());
-        world.settle();
-        world.wait(Duration::from_secs(10));
+        let wake = world.settle().wake;
+        let next = world.now + jiff::SignedDuration::from_secs(pause);
+        assert!(pause == 0 || wake == Some(next), "{wake:?} is not {next}");
+        world.wait(Duration::from_secs(pause.unsigned_abs()));
         world.settle();
     }
     assert_eq!(world.state(0), PhaseState::Failed);
     let failure = world.phase(0).failure.clone().expect("a failure");
-    assert_eq!((failure.reason.as_str(), world.times("c")), ("CheckFailed", 3));
+    assert_eq!((failure.reason.as_str(), world.times("c")), ("CheckFailed", 4));
 }
 
 #[test]

@@ -370,10 +370,7 @@ fn failing(action: &str, what: &str) -> World {
                 }
                 world.settle();
             }
-            call if fails => {
-                world.answer(call, broken());
-                world.settle();
-            }
+            call if fails => world.break_down(call),
             call => world.pass(call),
         }
         if fails {

@@ -144,8 +144,7 @@ fn the_first_failure_of_a_call_per_target_is_enough() {
 fn a_check_that_fails_acts_on_applications_that_are_healthy() {
     let mut world = world("rollback", &format!("checks: [{}]", hook("c", ", timeout: 5s")));
     world.deploy();
-    world.answer("c", broken());
-    world.settle();
+    world.break_down("c");
     assert_eq!(world.state(0), PhaseState::RollingBack);
     let back = world.look().gates.values().filter(|gate| matches!(gate, Gate::Back { .. })).count();
     assert_eq!(back, 3);

@@ -304,3 +304,36 @@ fn a_wait_says_how_it_is_ended_and_names_its_phase_once() {
     assert!(message.starts_with("phase \"dev\" (1 of 2) waits until "), "{message}");
     assert!(message.contains("`baton appset advance`") && message.matches("phase").count() == 1, "{message}");
 }
+
+#[test]
+fn rollback_of_all_reaches_who_was_relabelled_after_it_was_changed() {
+    let phases = phase("dev", "dev", "waitDuration: 24h") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "dev-b", "prod-a"]);
+    world.deploy();
+    assert_eq!(world.state(0), PhaseState::Waiting);
+    world.targets[0].params.insert("metadata.labels.env".into(), "prod".into());
+    world.settle();
+    world.requests.rollback_all = Some("1".into());
+    let decision = world.settle();
+    assert_eq!(refusals(&decision), Vec::<String>::new());
+    let back: Vec<&str> = world.phase(0).applications.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!((world.state(0), back), (PhaseState::RollingBack, vec!["dev-a", "dev-b"]));
+}
+
+#[test]
+fn rollback_of_all_reaches_phases_after_the_one_a_rollout_went_back_to() {
+    let hooks = format!("preHooks: [{}]", crate::world::hook_per_target("h", ""));
+    let phases = phase("dev", "dev", &hooks) + &phase("prod", "prod", "waitDuration: 24h");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.settle();
+    world.pass("h");
+    world.deploy();
+    assert_eq!(world.state(1), PhaseState::Waiting);
+    world.targets = crate::world::fleet(&["dev-a", "dev-b", "prod-a"]);
+    world.see("dev-b", Progress::NotStarted);
+    world.settle();
+    assert_eq!(world.status().current_phase, 0, "somebody joined the first phase");
+    world.requests.rollback_all = Some("1".into());
+    world.settle();
+    assert_eq!([world.state(0), world.state(1)], [PhaseState::RollingBack, PhaseState::RollingBack]);
+}

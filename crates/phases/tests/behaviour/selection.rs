@@ -222,3 +222,29 @@ fn row_49_the_local_cluster_has_no_labels_and_is_found_by_name_or_by_what_is_abs
     );
     assert_eq!(chosen("{matchExpressions: [{key: env, operator: Exists}]}", &targets), ["eu"]);
 }
+
+#[test]
+fn who_has_begun_stays_in_its_phase_whatever_it_is_labelled_since() {
+    let phases = plan(
+        "- {name: first, targets: [{values: {env: dev}}], maxUpdate: 1}\n- {name: last, targets: [{values: {env: prod}}]}",
+    );
+    // It was dev when it began.
+    let targets = [
+        target("moved", &[("name", "moved"), ("metadata.labels.env", "prod")]),
+        target("other", &[("name", "other"), ("metadata.labels.env", "dev")]),
+    ];
+    let shared = |begun: bool| {
+        let home = |name: &str| (name == "moved").then_some(0);
+        let standing =
+            Standing { home: &home, begun: &|name| begun && name == "moved", ..Standing::default() };
+        let roster = assign_beside(&phases, &targets, &standing).expect("they fit");
+        let names = |group: &baton_phases::Group| group.own.iter().map(|name| name.to_string()).collect();
+        roster.phases.iter().map(names).collect::<Vec<Vec<String>>>()
+    };
+    assert_eq!(shared(true), [vec!["moved", "other"], vec![]], "it takes the place of nobody who is matched");
+    assert_eq!(
+        shared(false),
+        [["other"], ["moved"]],
+        "a failed phase has left it behind; it goes where it is matched"
+    );
+}

@@ -224,6 +224,15 @@ impl World {
         self.settle();
     }
 
+    /// Has a call fail as often as it is tried.
+    pub(crate) fn break_down(&mut self, name: &str) {
+        while self.answer(name, broken()) > 0 {
+            let wake = self.settle().wake;
+            self.now = wake.filter(|_| self.calling().is_empty()).unwrap_or(self.now);
+            self.settle();
+        }
+    }
+
     pub(crate) fn status(&self) -> &GeneratorPhases {
         self.stored.as_ref().expect("a status")
     }

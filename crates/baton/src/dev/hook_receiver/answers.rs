@@ -36,7 +36,7 @@ impl FromStr for Answer {
         let status: u16 = status.parse().map_err(|_| form)?;
         let status = StatusCode::from_u16(status)
             .ok()
-            .filter(|status| status.as_u16() >= 200)
+            .filter(|status| (200..600).contains(&status.as_u16()))
             .ok_or_else(|| format!("{status} is no status to end with"))?;
         let mut answer = Answer {
             host: host.to_ascii_lowercase(),
