@@ -51,7 +51,7 @@ async function serve(world, request, response) {
   if (parts[1] === "session") return session(parts, request, response, body, user);
   if (parts[1] === "settings") return send(response, user === undefined ? {} : { controllerNamespace: "argocd" });
   if (user === undefined) return fail(response, 401, 16, "no session information");
-  if (parts[0] === "version") return send(response, { Version: "v3.5.0", BuildDate: "2026-11-01T00:00:00Z", ExtraBuildInfo: "baton 0.9.0", Platform: "linux/amd64" });
+  if (parts[0] === "version") return send(response, { Version: "v3.6.0", BuildDate: "2026-11-01T00:00:00Z", ExtraBuildInfo: "baton 0.9.0", Platform: "linux/amd64" });
   if (user === "broken" && request.method === "GET") return fail(response, 500, 13, "the cache of the control plane is not filled yet");
   return api(world, user, request, response, url, parts.slice(1), body);
 }

@@ -207,7 +207,7 @@ function makeApprovals(world) {
   const search = world.sets.get("search").lanes[1].targets;
   const kiosk = world.sets.get("kiosk").lanes[0].targets.filter((target) => target.state === "Deleting");
   const prune = (target, ago) => ({
-    id: `prune.${target.name}`, kind: "prune", object: { kind: "Application", namespace: "argocd", name: target.name }, project: "discovery", requestedBy: "argocd-application-controller", since: iso(world.now - minutes(ago)),
+    id: `prune.${target.name}`, kind: "prune", object: { kind: "Application", namespace: "argocd", name: target.name }, project: "discovery", requestedBy: "auto-sync", since: iso(world.now - minutes(ago)),
     why: "Three resources are no longer in git and are marked Prune=confirm.",
     resources: [resource("", "ConfigMap", "search", "search-synonyms"), resource("apps", "Deployment", "search", "search-indexer"), resource("", "Service", "search", "search-indexer")],
     blast: { resources: 3, applications: 0 },
@@ -221,7 +221,7 @@ function makeApprovals(world) {
       blast: { resources: 6, applications: 1 },
     },
     {
-      id: "fuse.kiosk", kind: "fuse", object: { kind: "ApplicationSet", namespace: "argocd", name: "kiosk" }, project: "retail", requestedBy: "argocd-applicationset-controller", since: iso(world.now - minutes(31)),
+      id: "fuse.kiosk", kind: "fuse", object: { kind: "ApplicationSet", namespace: "argocd", name: "kiosk" }, project: "retail", since: iso(world.now - minutes(31)),
       why: "34 of 60 Applications are no longer generated, which is more than the half the fuse allows.",
       resources: kiosk.map((target) => resource("argoproj.io", "Application", "argocd", target.name)), blast: { resources: 34, applications: 34 },
     },

@@ -54,7 +54,7 @@ describe("approvals", () => {
   it("tell the most that can happen", () => expect(blastWords([approval(), approval({ blast: { resources: 3, applications: 2 } })])).toBe("4 resources, 2 Applications"));
   it("are given by the command line too", () => {
     expect(commandFor("approve", [approval()], "")).toBe("baton app confirm-deletion web");
-    expect(commandFor("reject", [approval()], "not now")).toBe("baton approvals reject prune.web --reason 'not now'");
+    expect(commandFor("reject", [approval()], "not now")).toBe("baton approvals reject prune/argocd/web --reason 'not now'");
   });
 });
 

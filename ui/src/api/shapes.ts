@@ -2,7 +2,7 @@
 // an older or a refusing server may leave out.
 
 export type RolloutState =
-  | "Idle" | "Progressing" | "Paused" | "Waiting" | "Failed" | "Aborted" | "RollingBack" | "Complete" | "Deleting" | "Invalid";
+  | "Idle" | "Progressing" | "Paused" | "Waiting" | "Failed" | "Aborted" | "RollingBack" | "Complete" | "Deleting" | "Invalid" | "Superseded";
 export type HealthState = "Healthy" | "Progressing" | "Degraded" | "Suspended" | "Missing" | "Unknown";
 export type LaneState = "Pending" | "Open" | "Done" | "Failed" | "RollingBack" | "RolledBack" | "Skipped";
 export type GateKind = "preHook" | "check" | "postHook" | "wait" | "previous";
@@ -101,7 +101,7 @@ export interface OfferedAction {
 
 /** A run that is over or under way, as far as the set still tells of it. */
 export interface PastRun {
-  /** 0 where nobody counts the runs, as in phases. */
+  /** 0 where it is not known: in phases, and of runs that are long over. */
   run: number;
   /** The place of the generator whose phases went through, where it was one. */
   generator?: number;
@@ -109,6 +109,9 @@ export interface PastRun {
   revision?: string;
   startedAt?: string;
   finishedAt?: string;
+  /** How many Applications had it in the end, and of how many, where only they tell of it. */
+  reached?: number;
+  of?: number;
 }
 
 export interface Rollout extends RolloutSummary {

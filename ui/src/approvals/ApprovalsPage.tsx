@@ -193,10 +193,12 @@ function Row({ approval, chosen, refused, onToggle, onApprove, onReject }: RowPr
             {approval.since === undefined ? "not known since when" : <>for <Lasted from={approval.since} /></>}
           </dd>
         </div>
-        <div>
-          <dt>Asked by</dt>
-          <dd>{approval.requestedBy ?? "a controller"}</dd>
-        </div>
+        {approval.requestedBy !== undefined && (
+          <div>
+            <dt>Asked by</dt>
+            <dd>{approval.requestedBy}</dd>
+          </div>
+        )}
         <div>
           <dt>Project</dt>
           <dd>{approval.project}</dd>

@@ -55,6 +55,7 @@ export function commandFor(decision: "approve" | "reject", approvals: Approval[]
   if (decision === "approve" && approvals.length === 1 && only !== undefined && (only.kind === "prune" || only.kind === "delete") && only.object.kind === "Application") {
     return commandLine(["baton", "app", "confirm-deletion", only.object.name, ...namespaceFlag(only.object.namespace)]);
   }
-  const ids = approvals.map((approval) => approval.id);
-  return commandLine(["baton", "approvals", decision, ...ids.slice(0, 6), ids.length > 6 && "…", ...(reason === "" ? [] : ["--reason", reason])]);
+  // As `baton approvals list` names them.
+  const names = approvals.map(({ kind, object }) => `${kind}/${object.namespace}/${object.name}`);
+  return commandLine(["baton", "approvals", decision, ...names.slice(0, 6), names.length > 6 && "…", ...(reason === "" ? [] : ["--reason", reason])]);
 }

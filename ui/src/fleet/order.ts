@@ -8,7 +8,7 @@ export type Concern = "attention" | "moving" | "settled";
 const concerns: Record<RolloutState, Concern> = {
   Failed: "attention", Invalid: "attention", Waiting: "attention", Paused: "attention",
   RollingBack: "moving", Progressing: "moving", Deleting: "moving",
-  Aborted: "attention", Complete: "settled", Idle: "settled",
+  Aborted: "attention", Complete: "settled", Superseded: "settled", Idle: "settled",
 };
 
 /** What waits for a person needs attention, whatever else goes on. */

@@ -24,6 +24,7 @@ const rollouts: Record<RolloutState, Look> = {
   Complete: look("good", "done", "Complete"),
   Deleting: look("leaving", "leaving", "Being deleted"),
   Invalid: look("bad", "unknown", "Invalid"),
+  Superseded: look("calm", "skipped", "Overtaken"),
 };
 
 const lanes: Record<LaneState, Look> = {

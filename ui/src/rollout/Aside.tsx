@@ -18,11 +18,14 @@ export function Aside({ rollout }: { rollout: Rollout }) {
             {history.map((past) => {
               const look = rolloutLook(past.state);
               return (
-                <li key={`${past.run}/${past.generator ?? ""}`} className={`tone-${look.tone}`}>
+                <li key={`${past.run}/${past.generator ?? ""}/${past.startedAt ?? ""}`} className={`tone-${look.tone}`}>
                   <Glyph name={look.glyph} />
-                  <b>{past.generator === undefined ? `#${past.run}` : `generator ${past.generator}`}</b>
+                  <b>{past.generator !== undefined ? `generator ${past.generator}` : past.run > 0 ? `#${past.run}` : "earlier"}</b>
                   <code>{shortRevision(past.revision)}</code>
-                  <span>{look.word}</span>
+                  <span>
+                    {look.word}
+                    {past.reached !== undefined && past.of !== undefined && past.reached < past.of && <span className="quiet"> at {past.reached} of {past.of}</span>}
+                  </span>
                   <span className="quiet">
                     <Lasted from={past.startedAt} to={past.finishedAt} />
                   </span>
