@@ -6,6 +6,8 @@ pub const GROUP: &str = "argoproj.io";
 pub const VERSION: &str = "v1alpha1";
 /// [`GROUP`] and [`VERSION`] as objects state them.
 pub const API_VERSION: &str = "argoproj.io/v1alpha1";
+/// The version of Argo CD whose objects, rules and API Baton keeps to.
+pub const ARGO_CD_VERSION: &str = "3.6.0";
 /// Name of the cluster the controllers run in.
 pub const IN_CLUSTER_NAME: &str = "in-cluster";
 /// URL of the cluster the controllers run in.
@@ -138,6 +140,9 @@ pub mod secret {
 pub mod baton {
     /// On an Application: the run and pin it was last written for, as `<set uid>/<run>/<n>/<pin hash>`.
     pub const PIN: &str = "baton.dev/pin";
+    /// On an Application: the request for a comparison whose answer is known to be in its status, by the value it had as
+    /// `refresh-timestamp`.
+    pub const COMPARED: &str = "baton.dev/compared";
     /// On an ApplicationSet: the head of its rollout, where no object of its own may hold it.
     pub const ROLLOUT: &str = "baton.dev/rollout";
     /// On an Application: `ordered` sends drift through the steps instead of healing it in place.
@@ -178,6 +183,8 @@ pub mod baton {
     pub const APPLICATION_LABEL: &str = "baton.dev/application";
     /// On a resource, beside the approval of its deletion: when, by whom, for which operation and which set.
     pub const APPROVAL: &str = "baton.dev/approval";
+    /// On an Application that is being deleted: who asked the server for it.
+    pub const DELETION_ASKED_BY: &str = "baton.dev/deletion-asked-by";
     /// On an AppProject: `true` lets tokens of programs approve deletions in it, where a policy allows it.
     pub const TOKENS_APPROVE: &str = "baton.dev/tokens-approve";
     /// On a hook: the operation that created it.

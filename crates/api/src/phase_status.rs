@@ -12,6 +12,8 @@ wire! {
         required {
             /// Place of the generator in the set, counted from 0.
             generator: i64,
+            /// The phase under way, counted from 0; equals `totalPhases` when all are done.
+            current_phase: i64,
         }
         optional {
             /// Which kind of generator it is, for example `clusters`.
@@ -19,8 +21,8 @@ wire! {
             /// Identity of the rollout; a new one begins at the first phase.
             #[serde(rename = "rolloutID")]
             rollout_id: String,
-            /// The phase under way, counted from 0; equals `totalPhases` when all are done.
-            current_phase: i64,
+            /// The last run that it went on in with nothing new for its Applications; absent while that is the first.
+            amended: String,
             /// How many phases there are.
             total_phases: i64,
             /// How far it is.

@@ -34,11 +34,14 @@ wire! {
     #[schemars(extend("x-kubernetes-validations" = [{
         "rule": "!(has(self.percentage) && has(self.maxUpdate))",
         "message": "percentage and maxUpdate exclude each other",
+    }, {
+        "rule": "self.name.matches('^[-a-z0-9]*$') && !self.name.startsWith('-') && !self.name.endsWith('-')",
+        "message": "name: use lower case letters, digits and dashes, and begin and end with a letter or digit",
     }]))]
     pub struct Phase {
         required {
             /// Name of the phase.
-            #[schemars(length(min = 1, max = 40), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+            #[schemars(length(min = 1, max = 40))]
             name: String,
             /// Which targets belong to it; any entry may match.
             #[schemars(length(min = 1, max = 100))]
@@ -366,7 +369,7 @@ impl schemars::JsonSchema for ExpectedStatus {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "x-kubernetes-preserve-unknown-fields": true,
-            "minimum": 100,
+            "minimum": 200,
             "maximum": 599,
             "minItems": 1,
             "maxItems": 20,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::authorization::account_groups;
+
 /// A caller that has been let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -18,6 +20,14 @@ impl User {
             name: "kubernetes-admin".into(),
             groups: vec!["system:masters".into(), "system:authenticated".into()],
         }
+    }
+}
+
+impl User {
+    /// The service account of this name.
+    pub fn service_account(namespace: &str, name: &str) -> User {
+        let groups = account_groups(namespace).into_iter().chain(["system:authenticated".to_owned()]);
+        User { name: format!("system:serviceaccount:{namespace}:{name}"), groups: groups.collect() }
     }
 }
 

@@ -11,6 +11,7 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::authorization::{Authority, Authorization};
 use crate::catalog::{Catalog, Resource};
 use crate::clock::{Clock, Identities};
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub struct Options {
     pub workloads: Option<baton_workloads::Settings>,
     /// How many Ready nodes the cluster starts with.
     pub nodes: usize,
+    /// Who may do what.
+    pub authorization: Authorization,
 }
 
 impl Default for Options {
@@ -42,6 +45,7 @@ impl Default for Options {
             seed: None,
             workloads: Some(baton_workloads::Settings::default()),
             nodes: 1,
+            authorization: Authorization::default(),
         }
     }
 }
@@ -71,6 +75,8 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) identities: Identities,
     pub(crate) service_ips: ServiceIps,
+    /// What decides who may do what, where anybody asks.
+    pub(crate) authority: Option<Authority>,
     catalog: RwLock<Arc<Catalog>>,
     /// Set for good once the store refuses writes.
     failed: AtomicBool,
@@ -98,6 +104,7 @@ impl Cluster {
             clock: options.clock.clone(),
             identities: Identities::new(options.seed),
             service_ips: ServiceIps::default(),
+            authority: options.authorization.authority(),
             catalog: RwLock::new(Arc::new(Catalog::built_in())),
             failed: AtomicBool::new(false),
         });
@@ -167,6 +174,9 @@ impl Core {
         if &*resource.storage == DEFINITIONS {
             self.refresh_definition(&record.key.name);
         }
+        if resource.group == baton_access::GROUP {
+            self.forget_policy();
+        }
         Ok(record)
     }
 
@@ -191,7 +201,10 @@ impl Core {
             }}});
             self.ensure("v1", "Node", node).await?;
         }
-        Ok(())
+        match self.authority {
+            Some(_) => self.bootstrap_rights().await,
+            None => Ok(()),
+        }
     }
 
     /// Creates an object unless one of its name is there.

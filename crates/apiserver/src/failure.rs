@@ -92,7 +92,9 @@ impl Failure {
 
     /// 403.
     pub(crate) fn forbidden(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
-        let message = if subject.name.is_empty() {
+        let message = if subject.resource.is_empty() {
+            format!("forbidden: {why}")
+        } else if subject.name.is_empty() {
             format!("{} is forbidden: {why}", subject.qualified())
         } else {
             format!("{} {:?} is forbidden: {why}", subject.qualified(), subject.name)

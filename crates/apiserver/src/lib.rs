@@ -5,6 +5,7 @@
 //! ([`Cluster::store`]), which tests read as the truth.
 
 mod auth;
+mod authorization;
 mod catalog;
 mod clock;
 mod cluster;
@@ -29,10 +30,12 @@ mod serve;
 mod service;
 mod service_ips;
 mod table;
+mod tokens;
 mod watch;
 mod write;
 
 pub use auth::{Secret, User};
+pub use authorization::Authorization;
 pub use baton_store as store;
 pub use baton_workloads::Settings as WorkloadSettings;
 pub use clock::Clock;

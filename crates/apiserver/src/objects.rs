@@ -6,6 +6,7 @@ use baton_schema::{FieldError, patch, strategic};
 use baton_store::Record;
 use serde_json::{Value, json};
 
+use crate::authorization::may_create;
 use crate::catalog::{Resource, ScalePaths};
 use crate::decode::{self, FieldValidation};
 use crate::delete::{DeleteOptions, Deleted};
@@ -16,7 +17,7 @@ use crate::table;
 use crate::write::{
     Part, Proposal, WriteOptions, Written, check_revision, creates_on_update, needs_revision,
 };
-use crate::{evictions, object};
+use crate::{evictions, object, tokens};
 
 pub(crate) fn get(call: &Call, resource: &Resource, namespace: &str, name: &str) -> Result<Answer, Failure> {
     let record = call.core.get(resource, namespace, name, &call.query)?;
@@ -72,6 +73,7 @@ pub(crate) async fn replace(
         .await;
     let written = match outcome {
         Err(failure) if failure.reason == "NotFound" && part == Part::Main && creates_on_update(resource) => {
+            may_create(call, resource, namespace, name)?;
             let written = call.core.create(resource, namespace, object, &options).await?;
             return Ok(shown(call, resource, &written).created().warning(warnings));
         }
@@ -272,6 +274,7 @@ async fn apply(
                 );
                 return Err(Failure::conflict(resource.subject(name), why));
             }
+            may_create(call, resource, namespace, name)?;
             let object = call.core.applied(resource, None, &config, part, options, force)?;
             let written =
                 call.core.create_from(resource, namespace, Proposal::Applied(object), options).await?;
@@ -353,7 +356,7 @@ pub(crate) async fn subresource(
             ("ephemeralcontainers" | "resize", "PATCH") => {
                 patch(call, resource, namespace, name, Some(Part::Main)).await
             }
-            ("token", "POST") => crate::reviews::token(call, resource, namespace, name),
+            ("token", "POST") => tokens::issue(call, resource, namespace, name),
             _ => Err(Failure::method_not_allowed()),
         },
         _ => Err(Failure::no_such_path()),
@@ -496,7 +499,9 @@ fn set_path(object: &mut Value, path: &str, value: Value) {
 }
 
 fn options(call: &Call) -> Result<WriteOptions, Failure> {
-    Ok(WriteOptions { manager: call.field_manager()?, dry_run: call.dry_run()? })
+    // Nobody asks for rights where there are none.
+    let author = call.core.authority.is_some().then(|| call.user.clone());
+    Ok(WriteOptions { manager: call.field_manager()?, dry_run: call.dry_run()?, author })
 }
 
 /// Reads, checks and settles the object in a request's body.

@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
 use crate::auth::User;
+use crate::authorization::Question;
 use crate::catalog::Resource;
 use crate::cluster::{Cluster, Core};
 use crate::failure::{Failure, Subject};
@@ -171,12 +172,20 @@ impl Cluster {
         if target == Target::Health {
             return Ok((discovery::health(&self.core, &parts.uri), Encoding::Json));
         }
+        let mut user = parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin);
         if parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
-            // Answering as the owner would be a lie about what the other may do.
-            let subject = Subject { group: "", resource: "users", name: "" };
-            return Err(Failure::forbidden(subject, "this API server does not impersonate: it has one user"));
+            if self.core.authority.is_none() {
+                // Answering as the owner would be a lie about what the other may do.
+                let subject = Subject { group: "", resource: "users", name: "" };
+                let why = "this API server does not impersonate: it has one user";
+                return Err(Failure::forbidden(subject, why));
+            }
+            user = self.core.impersonated(user, &parts.headers)?;
         }
-        let user = parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin);
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        if self.core.authority.is_some() {
+            self.core.authorize(&user, &Question::of(&target, &parts.method, &query, parts.uri.path()))?;
+        }
         // OpenAPI is asked for in its own media types; what it is served as does not depend on the wish.
         let representation = match &target {
             Target::OpenApi(_) => Representation { encoding: Encoding::Json, shape: Shape::Whole },
@@ -186,7 +195,7 @@ impl Cluster {
             core: self.core.clone(),
             body: read_body(&parts.method, body).await?,
             method: parts.method,
-            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            query,
             headers: parts.headers,
             user,
             representation,

@@ -1,15 +1,16 @@
 //! Questions a client asks about itself and others. Nothing is stored.
 //!
-//! Whoever gets in owns the cluster, so every access question about the caller is answered yes.
+//! Where nobody asks for rights, whoever gets in owns the cluster, and every access question about the caller is answered yes.
 
 use baton_schema::FieldError;
 use serde_json::{Value, json};
 
+use crate::auth::User;
 use crate::catalog::Resource;
 use crate::decode;
 use crate::failure::Failure;
-use crate::object;
 use crate::rest::{Answer, Call};
+use crate::tokens;
 
 pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) -> Result<Answer, Failure> {
     if call.method.as_str() != "POST" || (resource.namespaced && namespace.is_none()) {
@@ -19,6 +20,10 @@ pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) 
     let (mut review, _) = decode::accept(resource, document)?;
     if let Some(error) = question_error(resource, &review) {
         return Err(Failure::invalid(resource.kind_subject(""), &[error]));
+    }
+    if let Some(status) = by_rights(call, resource, &review["spec"], namespace)? {
+        review["status"] = status;
+        return Ok(Answer::ok(review).created());
     }
     let user = json!({"username": call.user.name, "groups": call.user.groups});
     review["status"] = match resource.kind.as_str() {
@@ -35,6 +40,36 @@ pub(crate) fn answer(call: &Call, resource: &Resource, namespace: Option<&str>) 
         other => return Err(Failure::internal(format!("{other} is not answered"))),
     };
     Ok(Answer::ok(review).created())
+}
+
+/// The answer where rights are enforced; none where the question is not about them.
+fn by_rights(
+    call: &Call,
+    resource: &Resource,
+    spec: &Value,
+    namespace: Option<&str>,
+) -> Result<Option<Value>, Failure> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let other = || {
+        let groups = spec["groups"].as_array().into_iter().flatten().map(text);
+        User { name: text(&spec["user"]), groups: groups.collect() }
+    };
+    let core = &call.core;
+    Ok(match resource.kind.as_str() {
+        "SelfSubjectAccessReview" => core.review(&call.user, spec),
+        "SubjectAccessReview" => core.review(&other(), spec),
+        "LocalSubjectAccessReview" => {
+            let asked = spec["resourceAttributes"]["namespace"].as_str();
+            if asked != namespace {
+                let why = "spec.resourceAttributes.namespace must match metadata.namespace";
+                return Err(Failure::bad_request(why));
+            }
+            core.review(&other(), spec)
+        }
+        "SelfSubjectRulesReview" => core.rules_of(&call.user, spec["namespace"].as_str().unwrap_or_default()),
+        "TokenReview" => tokens::review(core, spec),
+        _ => None,
+    })
 }
 
 /// An access review asks about one thing.
@@ -62,20 +97,4 @@ fn access(spec: &Value) -> Value {
     } else {
         json!({"allowed": false, "reason": "only system:masters has access to this cluster"})
     }
-}
-
-/// `serviceaccounts/token`: there is no one the token could be shown to, which the answer says.
-pub(crate) fn token(
-    call: &Call,
-    resource: &Resource,
-    namespace: &str,
-    name: &str,
-) -> Result<Answer, Failure> {
-    let record = call.core.get(resource, namespace, name, &call.query)?;
-    let account = object::read(&record);
-    let subject = resource.subject(object::name(&account));
-    Err(Failure::forbidden(
-        subject,
-        "this API server issues no service account tokens; use the kubeconfig it wrote",
-    ))
 }

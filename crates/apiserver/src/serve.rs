@@ -33,6 +33,7 @@ use crate::auth::{Secret, User};
 use crate::cluster::Cluster;
 use crate::request::{Target, target};
 use crate::rest::{Body, unauthorized};
+use crate::tokens::TokenKey;
 
 /// How long a client may take for the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -77,6 +78,7 @@ pub struct Credentials {
     client_certificate: String,
     client_key: Secret,
     token: Secret,
+    service_account_key: Secret,
 }
 
 impl Credentials {
@@ -116,6 +118,7 @@ impl Credentials {
             client_certificate: client_certificate.pem(),
             client_key: Secret::new(client_key.serialize_pem()),
             token: Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random)),
+            service_account_key: TokenKey::generate(),
         })
     }
 
@@ -142,6 +145,7 @@ impl Credentials {
                 client_certificate: client_certificate?,
                 client_key: Secret::new(client_key?),
                 token: Secret::new(token?),
+                service_account_key: service_account_key(directory)?,
             });
         }
         let made = Credentials::generate()?;
@@ -157,7 +161,12 @@ impl Credentials {
             let path = directory.join(name);
             write_private(&path, text).map_err(fail(&path))?;
         }
-        Ok(made)
+        Ok(Credentials { service_account_key: service_account_key(directory)?, ..made })
+    }
+
+    /// What tokens of service accounts are signed with.
+    pub fn service_account_key(&self) -> &Secret {
+        &self.service_account_key
     }
 
     /// The name to expect in the server's certificate where that is not the address: the certificate outlives
@@ -220,6 +229,18 @@ impl Credentials {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok((config, verifier))
     }
+}
+
+/// The key of tokens, made where an older version of this server has made the rest.
+fn service_account_key(directory: &Path) -> Result<Secret, ServeError> {
+    let path = directory.join("sa.key");
+    let fail = |source| ServeError::File { path: path.display().to_string(), source };
+    if path.exists() {
+        return std::fs::read_to_string(&path).map(Secret::new).map_err(fail);
+    }
+    let made = TokenKey::generate();
+    write_private(&path, made.reveal()).map_err(fail)?;
+    Ok(made)
 }
 
 /// Lets any client certificate through the handshake, whose holder must still prove to have its key. Whether the
@@ -388,10 +409,9 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, door: Arc<Door>) {
 impl Door {
     async fn enter(self: Arc<Self>, mut request: Request<Incoming>, certified: bool) -> Response<Body> {
         let health = matches!(target(request.uri().path()), Some(Target::Health));
-        if !health && !certified && !self.knows_token(&request) {
-            return unauthorized();
-        }
-        request.extensions_mut().insert(User::admin());
+        let user = if certified || health { Some(User::admin()) } else { self.bearer(&request) };
+        let Some(user) = user else { return unauthorized() };
+        request.extensions_mut().insert(user);
         if matches!(request.method().as_str(), "GET" | "HEAD") {
             return self.cluster.handle(request).await;
         }
@@ -413,11 +433,11 @@ impl Door {
             .is_some_and(|(own, others)| self.judge.verify_client_cert(own, others, UnixTime::now()).is_ok())
     }
 
-    fn knows_token(&self, request: &Request<Incoming>) -> bool {
-        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        header
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .is_some_and(|token| self.token.matches(token.trim()))
+    /// Who shows this token: the owner, or a service account.
+    fn bearer(&self, request: &Request<Incoming>) -> Option<User> {
+        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok())?;
+        let token = header.strip_prefix("Bearer ")?.trim();
+        if self.token.matches(token) { Some(User::admin()) } else { self.cluster.authenticate(token) }
     }
 }
 

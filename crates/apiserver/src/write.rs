@@ -8,6 +8,7 @@ use baton_schema::{FieldError, Problem};
 use baton_store::{Action, CommitError, Expect, Key, Record, Write};
 use serde_json::{Value, json};
 
+use crate::auth::User;
 use crate::catalog::{Nature, Resource};
 use crate::cluster::{Core, DEFINITIONS};
 use crate::failure::Failure;
@@ -28,12 +29,14 @@ pub(crate) struct WriteOptions {
     pub(crate) manager: String,
     /// Everything but the store.
     pub(crate) dry_run: bool,
+    /// Whose rights count; none is the server itself.
+    pub(crate) author: Option<User>,
 }
 
 impl WriteOptions {
     /// For the server's own controllers.
     pub(crate) fn internal(manager: &str) -> WriteOptions {
-        WriteOptions { manager: manager.to_owned(), dry_run: false }
+        WriteOptions { manager: manager.to_owned(), dry_run: false, author: None }
     }
 }
 
@@ -136,6 +139,7 @@ impl Core {
             if !errors.is_empty() {
                 return Err(Failure::invalid(resource.kind_subject(object::name(&object)), &errors));
             }
+            self.admit_rights(resource, &object, None, options.author.as_ref())?;
             self.admit(resource, &mut object, None)?;
             if options.dry_run {
                 self.give_back(resource, &object);
@@ -202,6 +206,7 @@ impl Core {
             if !errors.is_empty() {
                 return Err(Failure::invalid(resource.kind_subject(name), &errors));
             }
+            self.admit_rights(resource, &next, Some(&current), options.author.as_ref())?;
             self.admit(resource, &mut next, Some(&current))?;
             if object::same(&next, &current) {
                 return Ok(Written::Stored(record));

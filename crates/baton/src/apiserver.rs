@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baton_apiserver::{Cluster, Credentials, Options, WorkloadSettings, serve_with, write_private};
-use clap::Args;
+use baton_apiserver::{
+    Authorization, Cluster, Credentials, Options, WorkloadSettings, serve_with, write_private,
+};
+use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::lock::Lock;
@@ -28,8 +30,18 @@ pub(crate) struct Arguments {
     /// Keep objects in memory only.
     #[arg(long)]
     ephemeral: bool,
+    /// Who may do what: whoever gets in anything, or what Roles and bindings grant (the owner anything still). With rbac,
+    /// `kubectl create token` gives tokens of service accounts.
+    #[arg(long, value_enum, default_value = "always-allow", value_name = "MODE")]
+    authorization_mode: AuthorizationMode,
     #[command(flatten)]
     simulation: Simulation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AuthorizationMode {
+    AlwaysAllow,
+    Rbac,
 }
 
 /// How the simulated workloads behave.
@@ -70,12 +82,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 async fn serve(arguments: &Arguments) -> Result<Infallible, Failure> {
     let directory = &arguments.data_dir;
     let _lock = Lock::take(directory)?;
-    let options = arguments.simulation.options();
-    let (cluster, credentials) = if arguments.ephemeral {
-        (Cluster::memory(options), Credentials::generate()?)
-    } else {
-        let cluster = Cluster::open(&directory.join("store"), options).await?;
-        (cluster, Credentials::load_or_generate(&directory.join("pki"))?)
+    let credentials = match arguments.ephemeral {
+        true => Credentials::generate()?,
+        false => Credentials::load_or_generate(&directory.join("pki"))?,
+    };
+    let authorization = match arguments.authorization_mode {
+        AuthorizationMode::AlwaysAllow => Authorization::Owner,
+        AuthorizationMode::Rbac => Authorization::Rbac(credentials.service_account_key().clone()),
+    };
+    let options = Options { authorization, ..arguments.simulation.options() };
+    let cluster = match arguments.ephemeral {
+        true => Cluster::memory(options),
+        false => Cluster::open(&directory.join("store"), options).await?,
     };
     let server = serve_with(cluster, arguments.listen, credentials).await?;
     let kubeconfig = directory.join("kubeconfig");

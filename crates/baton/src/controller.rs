@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_clusters::OverNetwork;
 use baton_controllers::{
-    ApplicationController, ApplicationSettings, Controller, Fuse, NotificationController,
+    ApplicationController, ApplicationSettings, Controller, Fuse, LeaseTimes, NotificationController,
     NotificationSettings, RunError, Settings,
 };
 use baton_source::Repositories;
@@ -20,7 +21,11 @@ use crate::hooks::HookArguments;
 use crate::machinery::Controllers;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
+use crate::traces::TraceArguments;
 use crate::{http, machinery, terminal};
+
+/// What a variable holds, by its name.
+pub(crate) type Variable<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Prefix of the variables of Argo CD's controller.
 const PREFIX: &str = "ARGOCD_APPLICATIONSET_CONTROLLER_";
@@ -55,6 +60,15 @@ pub(crate) struct Arguments {
     /// Let only one of several controllers act at a time.
     #[arg(long, alias = "enable-leader-election", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     leader_elect: Option<String>,
+    /// How long others believe in a leader that is not heard of: the time until another leads after one vanished.
+    #[arg(long, default_value = "8s", value_name = "DURATION", value_parser = crate::apiserver::duration)]
+    lease_duration: Duration,
+    /// How long a leader goes on that cannot renew its lease.
+    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = crate::apiserver::duration)]
+    renew_deadline: Duration,
+    /// How often the lease is renewed, and looked at by who does not lead.
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = crate::apiserver::duration)]
+    retry_period: Duration,
     /// Address of /metrics, /healthz and /readyz; nothing is served without it.
     #[arg(long, alias = "metrics-addr", value_name = "ADDR", value_parser = address)]
     metrics_listen: Option<SocketAddr>,
@@ -74,18 +88,37 @@ pub(crate) struct Arguments {
     allow_cluster_exec: bool,
     /// How many of a set's Applications generators may drop at once without approval: a share such as 50%, or off. The
     /// default is 50%, and off where only the ApplicationSet controller runs.
-    #[arg(long, value_name = "SHARE", value_parser = |text: &str| text.parse::<Fuse>())]
+    #[arg(long, env = "BATON_DELETION_FUSE", value_name = "SHARE", value_parser = |text: &str| text.parse::<Fuse>())]
     deletion_fuse: Option<Fuse>,
     #[command(flatten)]
     hooks: HookArguments,
+    #[command(flatten)]
+    traces: TraceArguments,
     #[command(flatten)]
     flags: Flags,
 }
 
 impl Arguments {
-    /// What to log, where a flag or variable of Argo CD's says so, and whether as JSON.
-    pub(crate) fn log(&self) -> (Option<String>, bool) {
-        (self.flags.filter(), self.flags.json())
+    /// What to log, and whether as JSON, where a flag or variable of Argo CD's says so. Each of its controllers has variables of
+    /// its own; those of the first one that runs here count.
+    pub(crate) fn log(&self, variable: &Variable<'_>) -> (Option<String>, Option<bool>) {
+        let prefix = match self.controllers.first() {
+            Some(ControllerName::Application) => "ARGOCD_APPLICATION_CONTROLLER_",
+            Some(ControllerName::Notifications) => "ARGOCD_NOTIFICATIONS_CONTROLLER_",
+            Some(ControllerName::Applicationset) | None => PREFIX,
+        };
+        let variable = |name: &str| variable(&format!("{prefix}{name}")).filter(|value| !value.is_empty());
+        (self.flags.filter(variable), self.flags.json(variable))
+    }
+
+    /// How long one leads without being heard of.
+    fn lease(&self) -> Result<LeaseTimes, Failure> {
+        let times = LeaseTimes {
+            duration: self.lease_duration,
+            renew_deadline: self.renew_deadline,
+            retry_period: self.retry_period,
+        };
+        times.check().map_err(Failure::usage)
     }
 
     fn application_settings(
@@ -96,7 +129,7 @@ impl Arguments {
         let settings = ApplicationSettings::from_environment(namespace, |name| std::env::var(name).ok())
             .map_err(|error| Failure::usage(error.to_string()))?;
         let customizations = crate::health::customizations(&self.customizations)?;
-        Ok(ApplicationSettings { leader_election, customizations, ..settings })
+        Ok(ApplicationSettings { leader_election, lease: self.lease()?, customizations, ..settings })
     }
 }
 
@@ -214,9 +247,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 impl Flags {
     /// What to log, where a flag or variable of Argo CD's says so.
-    fn filter(&self) -> Option<String> {
-        let variable =
-            |name: &str| std::env::var(format!("{PREFIX}{name}")).ok().filter(|value| !value.is_empty());
+    fn filter(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
         let debug = self.debug.clone().or_else(|| variable("DEBUG"));
         if debug.as_deref() == Some("true") {
             return Some("debug".to_owned());
@@ -224,9 +255,8 @@ impl Flags {
         self.loglevel.clone().or_else(|| variable("LOGLEVEL"))
     }
 
-    fn json(&self) -> bool {
-        let variable = std::env::var(format!("{PREFIX}LOGFORMAT")).ok();
-        self.logformat.clone().or(variable).as_deref() == Some("json")
+    fn json(&self, variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
+        self.logformat.clone().or_else(|| variable("LOGFORMAT")).map(|form| form == "json")
     }
 
     /// Argo CD's defaults, changed by the environment and then by the flags.
@@ -298,6 +328,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let usual = if alone { Fuse::Off } else { USUAL_FUSE };
     settings.deletion_fuse = arguments.deletion_fuse.unwrap_or(usual);
     settings.hooks = arguments.hooks.settings()?;
+    let (traces, exporting) = arguments.traces.begin()?;
+    settings.traces = traces;
+    settings.lease = arguments.lease()?;
     let scratch = match &arguments.cache_dir {
         Some(_) => None,
         None => Some(
@@ -337,6 +370,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         let settings = NotificationSettings {
             application_set_namespaces: set_namespaces,
             leader_election: leads,
+            lease: arguments.lease()?,
             ..settings
         };
         Some(NotificationController::new(client, settings).map_err(usage)?)
@@ -349,7 +383,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let webhooks = listen(arguments.webhook_listen).await?;
     let webhook_endpoint = async {
         let Some(sets) = &controllers.sets else { return std::future::pending().await };
-        let (router, work) = machinery::webhook_endpoint(sets, workers);
+        let (router, work) = machinery::webhook_endpoint(sets.clone(), workers);
         tokio::select! {
             ended = serve(webhooks, router) => match ended {},
             () = work => {}
@@ -372,6 +406,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         ended = serve(probes, controllers.router()) => match ended {},
         () = webhook_endpoint => {}
     }
+    exporting.end().await;
     terminal::remark("Stopped.");
     Ok(())
 }

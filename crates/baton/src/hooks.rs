@@ -66,6 +66,9 @@ impl HookArguments {
         // Commands are started elsewhere, where a relative path would be another.
         let read = self.hooks_read.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
         let read = read.map_err(|error| Failure::usage(format!("--hooks-read: {error}")))?;
+        if let Some(absent) = read.iter().find(|path| !path.exists()) {
+            return Err(Failure::usage(format!("--hooks-read: there is no {}", absent.display())));
+        }
         let calls = Settings {
             allow: allow.map_err(usage("hooks-allow"))?,
             allow_http: self.hooks_allow_http,
@@ -109,7 +112,16 @@ mod tests {
     #[test]
     fn what_commands_may_read_is_where_the_operator_stands() {
         let here = std::env::current_dir().expect("a directory");
-        assert_eq!(calls(&["--hooks-read", "kubeconfigs"]).read, [here.join("kubeconfigs")]);
+        assert_eq!(calls(&["--hooks-read", "src"]).read, [here.join("src")]);
+    }
+
+    #[test]
+    fn what_commands_may_read_must_be_there() {
+        let words = ["baton", "--hooks-read", "src", "--hooks-read", "no/such/place"];
+        let refused = Line::parse_from(words).hooks.settings().expect_err("a path that is not there");
+        assert_eq!(refused.code(), crate::failure::USAGE);
+        let told = refused.to_string();
+        assert!(told.starts_with("--hooks-read: there is no /") && told.ends_with("no/such/place"), "{told}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
-use baton_controllers::webhook::{self, webhooks};
+use baton_controllers::webhook::{self, Refresh, webhooks};
 use baton_controllers::{ApplicationController, Controller, NotificationController, RunError, Settings};
 use baton_generators::Generators;
 use baton_manifests::Manifests;
@@ -39,12 +39,9 @@ pub(crate) fn generators(settings: &Settings, repositories: Repositories) -> Res
 }
 
 /// The endpoint of webhooks, and the work its events cause.
-pub(crate) fn webhook_endpoint(
-    controller: &Controller,
-    workers: usize,
-) -> (Router, impl Future<Output = ()> + use<>) {
+pub(crate) fn webhook_endpoint(refresh: impl Refresh, workers: usize) -> (Router, impl Future<Output = ()>) {
     let settings = webhook::Settings { workers, ..webhook::Settings::default() };
-    let (router, work) = webhooks(Arc::new(controller.clone()), &settings);
+    let (router, work) = webhooks(Arc::new(refresh), &settings);
     (router, work.run())
 }
 

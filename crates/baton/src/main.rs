@@ -16,13 +16,17 @@ mod failure;
 mod health;
 mod hooks;
 mod http;
+mod install;
 mod listing;
 mod lock;
 mod machinery;
+mod migrate;
 mod objects;
 mod place;
 mod print;
 mod proj;
+#[cfg(test)]
+mod reference;
 mod registry;
 mod repo;
 mod repositories;
@@ -34,6 +38,7 @@ mod sight;
 mod simulate;
 mod surroundings;
 mod terminal;
+mod traces;
 mod up;
 
 use std::process::ExitCode;
@@ -58,7 +63,7 @@ const USUAL_LOG: &str = "warn";
 
 // Everything fits on a screen, so what is used once a day has a line and what is used once a month a word.
 const EXAMPLES: &str =
-    "Also: login, logout, context, account, repocreds, apiserver, health, crds, version, completion
+    "Also: login logout context account repocreds apiserver health install migrate crds completion
 Exit codes: 0 done, 1 usage, 2 waiting for a person, 3 failed, 4 difference or finding, 20 API error";
 
 #[derive(Debug, Subcommand)]
@@ -113,6 +118,12 @@ enum Command {
     /// Print the CustomResourceDefinitions of Application, ApplicationSet and AppProject.
     #[command(hide = true)]
     Crds(crds::Arguments),
+    /// Print everything to apply to a cluster: definitions, rights, controllers, server.
+    #[command(hide = true)]
+    Install(install::Arguments),
+    /// Between Argo CD's ApplicationSet controller and this one: check before coming, and leave.
+    #[command(hide = true)]
+    Migrate(migrate::Arguments),
     /// Tools for whoever tries things out: a receiver of hooks, a proxy that makes watches late, cut and old.
     // Not in the overview, which is for whoever runs a fleet.
     #[command(hide = true)]
@@ -139,7 +150,8 @@ fn main() -> ExitCode {
         }
     };
     let (filter, json) = match &cli.command {
-        Command::Controller(arguments) => arguments.log(),
+        Command::Controller(arguments) => arguments.log(&|name| std::env::var(name).ok()),
+        Command::Server(arguments) => arguments.log(),
         // What keeps such a command from its work is its last line, not a line of the log too.
         Command::Appset(_)
         | Command::App(_)
@@ -150,11 +162,11 @@ fn main() -> ExitCode {
         | Command::Repocreds(_)
             if cli.log == USUAL_LOG =>
         {
-            (Some(format!("{USUAL_LOG},kube_client::client=off")), false)
+            (Some(format!("{USUAL_LOG},kube_client::client=off")), None)
         }
         // A world is full of faults, which is what its course tells.
-        Command::Simulate(_) if cli.log == USUAL_LOG => (Some("off".to_owned()), false),
-        _ => (None, false),
+        Command::Simulate(_) if cli.log == USUAL_LOG => (Some("off".to_owned()), None),
+        _ => (None, None),
     };
     log(&filter.unwrap_or(cli.log), json);
     let outcome = match cli.command {
@@ -178,6 +190,8 @@ fn main() -> ExitCode {
         Command::Completion(arguments) => completion::run(&arguments, Cli::command()),
         Command::Health(arguments) => health::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Migrate(arguments) => run(migrate::run(arguments)),
         Command::Dev(arguments) => run(dev::run(arguments)),
     };
     match outcome {
@@ -190,14 +204,20 @@ fn main() -> ExitCode {
 }
 
 /// Logs to standard error; in colours only for a person.
-fn log(filter: &str, json: bool) {
+fn log(filter: &str, json: Option<bool>) {
     use std::io::IsTerminal as _;
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
         .with_ansi(colours)
         .with_writer(std::io::stderr);
-    if json { log.json().init() } else { log.init() }
+    // For whatever is not told otherwise, as the Deployments of an installation.
+    if json.unwrap_or_else(|| std::env::var("BATON_LOG_FORMAT").is_ok_and(|form| form == "json")) {
+        terminal::speak_json();
+        log.json().init();
+    } else {
+        log.init();
+    }
 }
 
 fn run<T>(work: impl Future<Output = Result<T, failure::Failure>>) -> Result<T, failure::Failure> {
@@ -210,70 +230,7 @@ fn run<T>(work: impl Future<Output = Result<T, failure::Failure>>) -> Result<T, 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
     use super::*;
-
-    const PAGE: &str = include_str!("../../../docs/cli.md");
-
-    /// The commands that do something, by all of their words.
-    fn commands(command: &clap::Command, before: &str, all: &mut BTreeSet<String>) {
-        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
-            let name = format!("{before} {}", below.get_name()).trim().to_owned();
-            match below.has_subcommands() {
-                true => commands(below, &name, all),
-                false => drop(all.insert(name)),
-            }
-        }
-    }
-
-    /// The commands of the page, each with its example.
-    fn told() -> BTreeMap<String, String> {
-        let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix("` |"));
-        let pairs = rows.filter_map(|row| row.split_once("` | `"));
-        let pairs = pairs.filter(|(_, example)| example.starts_with("baton "));
-        pairs.map(|(command, example)| (command.to_owned(), example.to_owned())).collect()
-    }
-
-    /// An example as a shell would hand it over.
-    fn words(example: &str) -> Vec<String> {
-        let mut words = vec![String::new()];
-        for (at, part) in example.split('\'').enumerate() {
-            let quoted = at % 2 == 1;
-            for (at, piece) in part.split(' ').enumerate() {
-                match (quoted, at) {
-                    (_, 0) => words.last_mut().expect("there is one").push_str(piece),
-                    (true, _) => words.last_mut().expect("there is one").push_str(&format!(" {piece}")),
-                    (false, _) => words.push(piece.to_owned()),
-                }
-            }
-        }
-        words
-    }
-
-    #[test]
-    fn the_page_of_commands_has_every_command_and_no_other() {
-        let mut all = BTreeSet::new();
-        commands(&Cli::command(), "", &mut all);
-        let told: BTreeSet<String> = told().into_keys().collect();
-        assert_eq!(all.difference(&told).collect::<Vec<_>>(), [""; 0], "docs/cli.md does not tell of these");
-        assert_eq!(
-            told.difference(&all).collect::<Vec<_>>(),
-            [""; 0],
-            "docs/cli.md tells of what is not there"
-        );
-    }
-
-    #[test]
-    fn the_examples_of_the_page_of_commands_are_understood() {
-        assert_eq!(words("a 'b c' '' d"), ["a", "b c", "", "d"]);
-        for (command, example) in told() {
-            assert!(example.starts_with(&format!("baton {command}")), "{example} is no example of {command}");
-            if let Err(error) = Cli::try_parse_from(words(&example)) {
-                panic!("{example}: {error}");
-            }
-        }
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -8,7 +8,7 @@ use baton_api::Application;
 use baton_api::names::secret::{TYPE_CLUSTER, TYPE_LABEL, TYPE_REPO_CREDS, TYPE_REPOSITORY};
 use baton_clusters::{BrokenCluster, Cluster, ClusterAccess, Clusters};
 use baton_manifests::{Described, ManifestError, Manifests, Rendered, Request};
-use baton_source::{RepositorySecret, Trust};
+use baton_source::{Names, RepositorySecret, SourceError, Trust};
 use baton_sync::targets::{self, Place, Targets};
 use baton_sync::tracking::{Method, Tracking, instance_name};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -147,6 +147,25 @@ impl Surroundings {
             api_versions: &[],
         };
         manifests.describe(&request, 0).await
+    }
+
+    /// The branches and tags of a git repository of a project, read with what is registered for it, or as these fields of a
+    /// Secret say.
+    pub(crate) async fn names(
+        &self,
+        manifests: &Manifests,
+        url: &str,
+        project: &str,
+        fields: Option<&BTreeMap<String, String>>,
+    ) -> Result<Names, SourceError> {
+        let given = fields.and_then(|fields| {
+            let labels = [(TYPE_LABEL.to_owned(), TYPE_REPOSITORY.to_owned())].into();
+            let data = fields.iter().map(|(key, text)| (key.clone(), text.clone().into_bytes())).collect();
+            RepositorySecret::read(&labels, &data, "what was sent")
+        });
+        let given: Vec<RepositorySecret> = given.into_iter().collect();
+        let secrets = if given.is_empty() { &self.repositories } else { &given };
+        manifests.names(url, project, secrets, &self.trust).await
     }
 
     /// What is wanted of the cluster.

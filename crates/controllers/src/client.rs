@@ -1,16 +1,22 @@
-//! Kubernetes clients that do not wait for ever.
+//! Kubernetes clients that do not wait for ever, and whose requests are counted.
 //!
 //! kube's watcher times out when an open watch falls silent, but not when the answer to its request never begins. So
 //! every request gets a limit for the time until the head of its answer is there.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use baton_clusters::{ClusterAccess, Connect};
 use http::{Request, Response};
 use kube::client::Body;
 use kube::{Client, Config};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 use tower::{BoxError, Layer, Service};
 
 /// Time until the head of an answer must be there.
@@ -32,6 +38,28 @@ pub struct HeadTimeout<S> {
     limit: Duration,
 }
 
+/// How the cluster that a controller lives with is called among those it asks.
+const HOME: &str = "kubernetes.default.svc";
+
+/// How many requests were made, under the name that Kubernetes' own clients count them by.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Requests {
+    made: Family<RequestLabels, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    host: String,
+    method: String,
+    code: String,
+}
+
+/// Makes clients whose requests are counted.
+struct Counted {
+    connect: Arc<dyn Connect>,
+    requests: Requests,
+}
+
 /// A client of the cluster that `config` names.
 ///
 /// # Errors
@@ -48,6 +76,53 @@ pub fn bounded(client: Client) -> Client {
         async move { client.send(request).await }
     });
     Client::new(HeadTimeoutLayer(HEAD_TIMEOUT).layer(send), namespace)
+}
+
+// === impl Requests ===
+
+impl Requests {
+    pub(crate) fn registered(&self, registry: &mut Registry) {
+        let help = "Requests to Kubernetes APIs, by host, method and code of the answer";
+        registry.register("rest_client_requests", help, self.made.clone());
+    }
+
+    /// The same client of the cluster that the controller lives with, bounded and counted.
+    pub(crate) fn of_home(&self, client: Client) -> Client {
+        self.counted(bounded(client), HOME)
+    }
+
+    /// The same way to other clusters, counted.
+    pub(crate) fn of_others(&self, connect: Arc<dyn Connect>) -> Arc<dyn Connect> {
+        Arc::new(Counted { connect, requests: self.clone() })
+    }
+
+    fn counted(&self, client: Client, host: &str) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let (made, host) = (self.made.clone(), Arc::<str>::from(host));
+        let send = tower::service_fn(move |request: Request<Body>| {
+            let (client, made, host) = (client.clone(), made.clone(), host.clone());
+            let method = request.method().to_string();
+            async move {
+                let answer = client.send(request).await;
+                // What Kubernetes' own clients write where there was no answer.
+                let code = answer
+                    .as_ref()
+                    .map_or("<error>".to_owned(), |answer| answer.status().as_str().to_owned());
+                made.get_or_create(&RequestLabels { host: host.to_string(), method, code }).inc();
+                answer
+            }
+        });
+        Client::new(send, namespace)
+    }
+}
+
+// === impl Counted ===
+
+impl Connect for Counted {
+    fn connect(&self, cluster: &ClusterAccess) -> Result<Client, String> {
+        let host = cluster.server.split_once("://").map_or(&*cluster.server, |(_, host)| host);
+        Ok(self.requests.counted(self.connect.connect(cluster)?, host))
+    }
 }
 
 // === impl HeadTimeoutLayer ===
@@ -105,5 +180,32 @@ mod tests {
         let mut causes =
             std::iter::successors(Some(&error as &dyn std::error::Error), |cause| cause.source());
         assert!(causes.any(|cause| cause.to_string().contains("within 30 s")), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn requests_are_counted_by_what_was_answered() {
+        let answers = tower::service_fn(async |request: Request<Body>| match request.uri().path() {
+            path if path.ends_with("/lost") => Err("nobody answers"),
+            _ => {
+                let mut answer = Response::new(Body::from(b"{}".to_vec()));
+                *answer.status_mut() = http::StatusCode::NOT_FOUND;
+                Ok(answer)
+            }
+        });
+        let (requests, mut registry) = (Requests::default(), Registry::default());
+        requests.registered(&mut registry);
+        let api: Api<ConfigMap> =
+            Api::namespaced(requests.of_home(Client::new(answers, "default")), "default");
+        for name in ["a", "b", "lost"] {
+            api.get(name).await.expect_err("neither is there");
+        }
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
+        for line in [
+            r#"rest_client_requests_total{host="kubernetes.default.svc",method="GET",code="404"} 2"#,
+            r#"rest_client_requests_total{host="kubernetes.default.svc",method="GET",code="<error>"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} is missing in:\n{text}");
+        }
     }
 }

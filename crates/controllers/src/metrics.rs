@@ -84,6 +84,9 @@ pub(crate) fn register_sets(
 }
 
 /// `/metrics`, `/healthz` and `/readyz` of the controllers that run in one process.
+///
+/// `/healthz` says that the process answers, and nothing of the API: whoever waits for one that is away, or for the first list of
+/// a large fleet, would wait no shorter for being started anew. `/readyz` says whether the caches are filled.
 pub fn observability(
     sets: Option<&Controller>,
     applications: Option<&ApplicationController>,
@@ -123,7 +126,7 @@ pub(crate) fn router(registries: Vec<SharedRegistry>, synced: Vec<Synced>) -> Ro
             }
         }
     };
-    let health = move || async move {
+    let ready = move || async move {
         match synced.iter().all(Synced::is_synced) {
             true => (StatusCode::OK, "ok"),
             false => (StatusCode::SERVICE_UNAVAILABLE, "caches are not filled yet"),
@@ -131,8 +134,8 @@ pub(crate) fn router(registries: Vec<SharedRegistry>, synced: Vec<Synced>) -> Ro
     };
     Router::new()
         .route("/metrics", get(metrics))
-        .route("/healthz", get(health.clone()))
-        .route("/readyz", get(health))
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(ready))
 }
 
 /// Several expositions as one: a family that more than one has is described once.

@@ -195,6 +195,13 @@ impl Objects {
         self.ask(Request::new(&self.path).create(&params, body)).await
     }
 
+    /// Writes the whole object, in the place of the version it shows.
+    pub(crate) async fn replace(&self, name: &str, object: &Value) -> Result<Value, ApiError> {
+        let body = serde_json::to_vec(object).map_err(|error| ApiError::NoAnswer(error.to_string()))?;
+        let params = PostParams { dry_run: self.dry_run, field_manager: Some(self.manager.to_owned()) };
+        self.ask(Request::new(&self.path).replace(name, &params, body)).await
+    }
+
     /// Applies a merge patch if the object is still the one, and in the state, that `seen` names.
     pub(crate) async fn patch(&self, name: &str, patch: Value, seen: Seen<'_>) -> Result<Value, ApiError> {
         let patch = Patch::Merge(seen.guard(patch));

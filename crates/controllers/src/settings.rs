@@ -6,9 +6,11 @@ use std::time::Duration;
 use baton_api::application_set::{ApplicationSetSyncPolicy, ApplicationsSync};
 
 use baton_rollout::fuse::Fuse;
+use baton_traces::Traces;
 
 use crate::clock::Clock;
 use crate::environment::Environment;
+use crate::leader::LeaseTimes;
 use crate::namespaces::{AllowedNamespaces, PatternError};
 
 /// Prefix of the environment variables.
@@ -67,10 +69,14 @@ pub struct Settings {
     pub webhook_parallelism: usize,
     /// Let only one controller act.
     pub leader_election: bool,
+    /// How long it leads without being heard of.
+    pub lease: LeaseTimes,
     /// How many of a set's Applications generators may drop at once without approval. Baton's own; Argo CD has none.
     pub deletion_fuse: Fuse,
     /// What hooks and checks of phased deployments may do. Baton's own; Argo CD has none.
     pub hooks: HookSettings,
+    /// Who is told of runs that have ended. Baton's own; Argo CD has none.
+    pub traces: Traces,
     /// Where dates come from.
     pub clock: Clock,
     /// Decides the jitter of retries.
@@ -184,8 +190,10 @@ impl Settings {
             github_api_metrics: false,
             webhook_parallelism: 50,
             leader_election: false,
+            lease: LeaseTimes::default(),
             deletion_fuse: Fuse::Off,
             hooks: HookSettings::default(),
+            traces: Traces::default(),
             clock: Clock::System,
             seed: 0,
         }
@@ -232,6 +240,7 @@ impl Settings {
                 0,
                 usize::MAX,
             )?,
+            metrics_labels: environment.list("METRICS_APPLICATIONSET_LABELS"),
             cache_sync_period: environment.duration(
                 "CACHE_SYNC_PERIOD",
                 defaults.cache_sync_period,
@@ -331,6 +340,7 @@ mod tests {
             ("CONCURRENT_APPLICATION_UPDATES", "20"),
             ("REQUEUE_AFTER", "1m30s"),
             ("ENABLE_SCM_PROVIDERS", "false"),
+            ("METRICS_APPLICATIONSET_LABELS", "team,env"),
         ])
         .expect("settings");
         assert_eq!(settings.application_set_namespaces, ["team-*", "other"]);
@@ -338,6 +348,7 @@ mod tests {
         assert!(settings.dry_run && !settings.scm_providers);
         assert_eq!(settings.concurrent_application_updates, 20);
         assert_eq!(settings.requeue_after, Duration::from_secs(90));
+        assert_eq!(settings.metrics_labels, ["team", "env"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Which actions an object offers, and what one would do.
 
+mod builtin;
+
 use std::collections::BTreeMap;
 
 use baton_api::object::Object;
@@ -70,6 +72,11 @@ pub fn actions_at(
             _ => return Err(ScriptError::NotATable("list").into()),
         }
     }
+    if customizations.leave_builtin(object.group(), object.kind()).map_err(unreadable)? {
+        for action in builtin::offered(object) {
+            found.entry(action.name.clone()).or_insert(action);
+        }
+    }
     Ok(found.into_values().collect())
 }
 
@@ -110,10 +117,14 @@ pub fn run_action_at(
     now: Timestamp,
 ) -> Result<Vec<Change>, HealthError> {
     let script = customizations.action(object.group(), object.kind(), name).map_err(unreadable)?;
-    let script = script.ok_or_else(|| HealthError::UnknownAction {
-        name: name.to_owned(),
-        key: customizations::key(object.group(), object.kind()),
-    })?;
+    let Some(script) = script else {
+        let own = customizations.leave_builtin(object.group(), object.kind()).map_err(unreadable)?;
+        let change = if own { builtin::run(object, name, params, now)? } else { None };
+        return change.map(|change| vec![change]).ok_or_else(|| HealthError::UnknownAction {
+            name: name.to_owned(),
+            key: customizations::key(object.group(), object.kind()),
+        });
+    };
     match script::run(script, object, params, now)? {
         Value::Array(changes) => changes.into_iter().map(|change| change_of(change, object)).collect(),
         patched => Ok(vec![Change::Patch(restored(patched, object))]),

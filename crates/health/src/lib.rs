@@ -1,7 +1,7 @@
 //! The health of one live object, and the actions it offers.
 //!
 //! Health comes from the first that speaks: deletion, a customization written in Lua, a rule of [`rules`]. Actions come
-//! from customizations alone. Scripts are hostile: they run without files, environment or network, in bounded time
+//! from customizations, and for Kubernetes' own workloads from here. Scripts are hostile: they run without files, environment or network, in bounded time
 //! and memory.
 
 mod actions;
@@ -36,7 +36,15 @@ pub enum HealthError {
     /// A script could not be run to its end, or returned what cannot be used.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// No customization defines the action for this kind.
+    /// What was told to an action makes no sense.
+    #[error("the parameter {name} is to be {what}")]
+    Parameter {
+        /// The parameter.
+        name: String,
+        /// What it is to be.
+        what: &'static str,
+    },
+    /// Nothing defines the action for this kind.
     #[error("there is no action {name:?} for {key}")]
     UnknownAction {
         /// The action asked for.

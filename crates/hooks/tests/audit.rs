@@ -1,5 +1,6 @@
-//! `docs/security-audit.md` names a test for each threat it says is met. This sees to it that each of them is there, and that
-//! every row either names one or says that it is not met yet.
+//! `docs/security-audit.md` names a test for each threat it says is met, and a table beside the tests of phases one for each
+//! question that the proposal leaves open. This sees to it that each of them is there, and that every row either names one or
+//! says that it is not met yet.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,14 +57,11 @@ fn holds(source: &str, test: &str) -> bool {
     })
 }
 
-#[test]
-fn every_test_that_the_audit_names_is_there() {
-    let audit = fs::read_to_string(root().join("docs/security-audit.md")).expect("the audit");
-    let rows = rows(&audit);
-    assert!(rows.len() >= LEAST_ROWS, "{} rows", rows.len());
+/// Looks up every test that rows name: those that are there, and what is wrong.
+fn look_up(rows: &[Vec<String>]) -> (BTreeSet<(String, String)>, Vec<String>) {
     let mut tests = BTreeSet::new();
     let mut wrong = Vec::new();
-    for row in &rows {
+    for row in rows {
         let last = row.last().expect("a row has cells");
         let found = named(last);
         if row.len() != 3 || (found.is_empty() != last.starts_with("not yet")) {
@@ -72,14 +70,43 @@ fn every_test_that_the_audit_names_is_there() {
         for (file, test) in found {
             let path = format!("{file}.rs");
             match fs::read_to_string(root().join(&path)) {
-                Ok(source) if holds(&source, test) => drop(tests.insert((path, test))),
+                Ok(source) if holds(&source, test) => drop(tests.insert((path, test.to_owned()))),
                 Ok(_) => wrong.push(format!("{path} has no test {test}")),
                 Err(error) => wrong.push(format!("{path}: {error}")),
             }
         }
     }
+    (tests, wrong)
+}
+
+#[test]
+fn every_test_that_the_audit_names_is_there() {
+    let audit = fs::read_to_string(root().join("docs/security-audit.md")).expect("the audit");
+    let rows = rows(&audit);
+    assert!(rows.len() >= LEAST_ROWS, "{} rows", rows.len());
+    let (tests, wrong) = look_up(&rows);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(tests.len() >= LEAST_TESTS, "{} tests", tests.len());
+}
+
+#[test]
+fn every_question_of_the_proposal_has_a_row_and_a_test_that_is_there() {
+    let table = root().join("crates/phases/tests/behaviour/rows.md");
+    let rows = rows(&fs::read_to_string(table).expect("the table"));
+    let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
+    assert_eq!(numbers, (1..=50).map(|number| number.to_string()).collect::<Vec<_>>());
+    let (tests, wrong) = look_up(&rows);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(rows.iter().all(|row| !row[2].starts_with("not yet")), "all of them are answered");
+    // Who calls a test after a row means that it holds it.
+    let of_row = |name: &str| {
+        let number = name.strip_prefix("row_").or_else(|| name.strip_prefix("rows_"))?;
+        number.split('_').next()?.parse::<usize>().ok()
+    };
+    for (file, test) in &tests {
+        let Some(row) = of_row(test).map(|number| &rows[number - 1]) else { continue };
+        assert!(row[2].contains(test.as_str()), "{file}::{test} is not named in its own row {}", row[0]);
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl World {
             seed: Some(7),
             workloads: None,
             nodes: 1,
+            ..Options::default()
         });
         let world = World { cluster };
         world.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &GADGETS).await;

@@ -63,6 +63,8 @@ pub struct Read {
     pub set: ApplicationSet,
     /// Where its values stand.
     pub places: Places,
+    /// Whether the text alone shows no error of it.
+    pub is_sound: bool,
 }
 
 /// The ApplicationSets of a text, and what the text alone shows of their mistakes. Documents of other kinds are
@@ -93,8 +95,10 @@ pub fn read(text: &str) -> (Vec<Read>, Vec<Finding>) {
         if let Some(set) = &set {
             judge(set, &document, &mut report);
         }
-        findings.append(&mut report.findings);
-        sets.extend(set.map(|set| Read { set, places }));
+        let mut found = report.findings;
+        let is_sound = found.iter().all(|finding| finding.severity != Severity::Error);
+        findings.append(&mut found);
+        sets.extend(set.map(|set| Read { set, places, is_sound }));
     }
     if sets.is_empty() && findings.is_empty() {
         findings.push(Finding {

@@ -97,9 +97,10 @@ fn membership(plan: &Plan, roster: &Roster, targets: &[Target], report: &mut Rep
         report.error("no-phase-matches", format!("{}.phases", plan.path), message);
         return;
     }
-    for (index, _) in roster.phases.iter().enumerate().filter(|(_, group)| group.matched == 0) {
-        let message = "matches no Application: it is passed over, with its hooks";
-        report.warning("empty-phase", format!("{}.phases[{index}]", plan.path), message);
+    for (index, (phase, group)) in plan.phases.iter().zip(&roster.phases).enumerate() {
+        if let Some(doubt) = group.doubt(phase) {
+            report.warning("empty-phase", format!("{}.phases[{index}]", plan.path), doubt);
+        }
     }
     let message = match roster.unassigned.as_slice() {
         [] => return,

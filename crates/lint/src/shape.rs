@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use baton_api::ApplicationSet;
-use baton_schema::{Reader, Schema, unknown_fields, validate};
+use baton_schema::{Reader, Schema, apply_defaults, unknown_fields, validate};
 use serde_json::Value;
 
 use crate::Report;
@@ -35,11 +35,12 @@ pub(crate) fn decode(document: &Value, report: &mut Report<'_>) -> Option<Applic
                 format!("no field {path}: an API server would drop it; check spelling and indentation");
             report.error("unknown-field", path, message);
         }
-        let errors = validate(schema, document, None);
+        // A server judges what it would store: with defaults, and without nulls that say nothing.
+        let mut stored = document.clone();
+        apply_defaults(schema, &mut stored);
+        let errors = validate(schema, &stored, None);
         for error in &errors {
-            let text = error.to_string();
-            let message = text.strip_prefix(&format!("{}: ", error.path)).unwrap_or(&text);
-            report.error("schema", &*error.path, message);
+            report.error("schema", &*error.path, error.message());
         }
         if !errors.is_empty() {
             return serde_json::from_value(document.clone()).ok();

@@ -462,3 +462,24 @@ fn what_is_rendered_shows_who_is_in_which_phase_and_orders_that_contradict_each_
     let turned = turned.replace("values: [x]", "values: [prod]");
     assert_eq!(rules(&turned, &both), [("phase-order", format!("{PHASES}[1]"))]);
 }
+
+#[test]
+fn a_null_is_judged_as_a_server_stores_it() {
+    let text = GOOD.replace("- clusters: {}", "- clusters: {}\n      deploymentStrategy: null");
+    assert_eq!(findings(&text), []);
+}
+
+#[test]
+fn an_error_in_one_document_leaves_the_others_sound() {
+    let broken = GOOD.replace("name: web\n", "name: ''\n");
+    let (sets, found) = read(&format!("{broken}---\n{GOOD}"));
+    assert_eq!(sets.iter().map(|set| set.is_sound).collect::<Vec<_>>(), [false, true]);
+    assert!(found.iter().all(|finding| finding.rule == "name"), "{found:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_whole_document_names_no_field() {
+    for finding in findings("kind: ApplicationSet\n") {
+        assert!(!finding.message.contains("<nil>"), "{finding:?}");
+    }
+}

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use baton_api::application_status::SourceType;
 use baton_api::source::Source;
-use baton_source::{Access, Commit, Repositories, Target, access};
+use baton_source::{
+    Access, Commit, Names, Repositories, RepositorySecret, SourceError, Target, Trust, access,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -137,6 +139,22 @@ impl Manifests {
                 Ok(Described::Chart(ChartDetails::read(&files)))
             }
         }
+    }
+
+    /// The names of the branches and tags of a git repository, asked with the credentials that are registered for it in a
+    /// project.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub async fn names(
+        &self,
+        url: &str,
+        project: &str,
+        secrets: &[RepositorySecret],
+        trust: &Trust,
+    ) -> Result<Names, SourceError> {
+        let access = access(url, project, secrets)?.trusting(url, trust);
+        self.0.repositories.names(url, &access).await
     }
 
     /// The objects of all sources. Nothing is added to them: no namespace, no mark of who they belong to.

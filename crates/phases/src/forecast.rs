@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::config::{CallFailure, CallPlan, PhasePlan, Plan};
 use crate::lists::ROLES;
-use crate::targets::{Group, Target, assign};
+use crate::targets::{Group, Roster, Target, assign};
 
 /// How many names a sentence tells before it counts the rest.
 const NAMED: usize = 8;
@@ -113,18 +113,20 @@ impl Removal {
     }
 }
 
-/// Tells what will happen.
+/// Tells what will happen where nobody has begun.
 ///
 /// # Errors
 /// Targets and phases do not fit: see [`assign`].
 pub fn forecast(plan: &Plan, targets: &[Target]) -> Result<Forecast, Vec<Finding>> {
-    let roster = assign(plan, targets)?;
+    Ok(told(plan, &assign(plan, targets)?, targets))
+}
+
+/// The same, with the targets shared out already.
+pub(crate) fn told(plan: &Plan, roster: &Roster, targets: &[Target]) -> Forecast {
     let mut warnings = Vec::new();
     let mut phases = Vec::new();
     for (phase, group) in plan.phases.iter().zip(&roster.phases) {
-        if group.matched == 0 {
-            warnings.push(format!("phase {:?} matches no Application and is passed over", phase.name));
-        }
+        warnings.extend(group.doubt(phase));
         phases.push(of_phase(phase, group));
     }
     let mut problems = Vec::new();
@@ -135,7 +137,7 @@ pub fn forecast(plan: &Plan, targets: &[Target]) -> Result<Forecast, Vec<Finding
     }
     let unassigned: Vec<String> = roster.unassigned.iter().map(|name| name.to_string()).collect();
     warnings.extend(aside(&unassigned));
-    Ok(Forecast { phases, unassigned, warnings, problems })
+    Forecast { phases, unassigned, warnings, problems }
 }
 
 /// Who is in no phase, in words.

@@ -7,28 +7,46 @@ use baton_rollout::pin::Fingerprint;
 
 use crate::config::Plan;
 
-/// The identity under which a generator's phases go on, or begin anew: `<run>-<configuration>-<content>`.
+/// Which rollout this is, and how far it has been followed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Identity {
+    /// The identity under which a generator's phases go on, or begin anew: `<run>-<configuration>-<content>`.
+    pub rollout: String,
+    /// The last run that it went on in with nothing new for its Applications; empty where that is the first.
+    pub amended: String,
+}
+
+/// Which rollout this is.
 ///
 /// It stays what it is while the configuration of the phases is the same and either the run is (those who join or leave
-/// amend a run) or what the generator's Applications are to be (the run changed for others). Anything else is a new
-/// rollout. As the number of the run is part of it, going back to something earlier is one too.
+/// amend a run) or what the generator's Applications are to be (the run changed for others, or because some are put
+/// back). Anything else is a new rollout. As the number of the run is part of it, going back to something earlier is one
+/// too. Who joins it in a later run in which it went on amends it as well.
 ///
 /// `stored` is the identity in the stored status. `pins` holds what the template wants of each Application, also of
 /// those that were put back to something else.
-pub fn follow(stored: Option<&str>, plan: &Plan, run: u64, pins: &BTreeMap<Arc<str>, Arc<str>>) -> String {
+pub fn follow(
+    stored: Option<&Identity>,
+    plan: &Plan,
+    run: u64,
+    pins: &BTreeMap<Arc<str>, Arc<str>>,
+) -> Identity {
     let (run, config) = (run.to_string(), plan.hash.to_string());
     let content = pins.iter().flat_map(|(name, pin)| [name.as_bytes(), pin.as_bytes()]);
     let content = Fingerprint::of(content).to_string();
     if let Some(stored) = stored {
-        let parts: Vec<&str> = stored.split('-').collect();
+        let parts: Vec<&str> = stored.rollout.split('-').collect();
         if let [of_run, of_config, of_content] = parts[..]
             && of_config == config
-            && (of_run == run || of_content == content)
+            && (of_run == run || stored.amended == run || of_content == content)
         {
-            return stored.to_owned();
+            // What is wanted may be of the run to come already: only that it is the same tells something.
+            let goes_on = of_run != run && of_content == content;
+            let amended = if goes_on { run } else { stored.amended.clone() };
+            return Identity { rollout: stored.rollout.clone(), amended };
         }
     }
-    format!("{run}-{config}-{content}")
+    Identity { rollout: format!("{run}-{config}-{content}"), amended: String::new() }
 }
 
 /// The run that a stored identity is of.
@@ -53,22 +71,43 @@ mod tests {
     #[test]
     fn row_06_another_configuration_specification_or_revision_is_another_rollout() {
         let first = follow(None, &plan("a"), 1, &pins(&[("x", "1")]));
-        let next = |plan: &Plan, run, all: &[(&str, &str)]| follow(Some(&first), plan, run, &pins(all));
-        assert_eq!(next(&plan("a"), 1, &[("x", "1")]), first);
-        assert_ne!(next(&plan("b"), 1, &[("x", "1")]), first, "phases were edited");
-        assert_ne!(next(&plan("a"), 2, &[("x", "2")]), first, "a new pin");
+        let next =
+            |plan: &Plan, run, all: &[(&str, &str)]| follow(Some(&first), plan, run, &pins(all)).rollout;
+        assert_eq!(next(&plan("a"), 1, &[("x", "1")]), first.rollout);
+        assert_ne!(next(&plan("b"), 1, &[("x", "1")]), first.rollout, "phases were edited");
+        assert_ne!(next(&plan("a"), 2, &[("x", "2")]), first.rollout, "a new pin");
     }
 
     #[test]
     fn who_joins_amends_and_a_run_for_others_is_no_news() {
         let first = follow(None, &plan("a"), 1, &pins(&[("x", "1")]));
-        assert_eq!(follow(Some(&first), &plan("a"), 1, &pins(&[("x", "1"), ("y", "1")])), first);
-        assert_eq!(follow(Some(&first), &plan("a"), 2, &pins(&[("x", "1")])), first);
+        let next = |run, all: &[(&str, &str)]| follow(Some(&first), &plan("a"), run, &pins(all)).rollout;
+        assert_eq!(next(1, &[("x", "1"), ("y", "1")]), first.rollout);
+        assert_eq!(next(2, &[("x", "1")]), first.rollout);
+    }
+
+    #[test]
+    fn who_joins_in_a_later_run_amends_as_well() {
+        let first = follow(None, &plan("a"), 1, &pins(&[("x", "1")]));
+        // What is put back begins a run.
+        let back = follow(Some(&first), &plan("a"), 2, &pins(&[("x", "1")]));
+        let joined = follow(Some(&back), &plan("a"), 2, &pins(&[("x", "1"), ("y", "1")]));
+        let left = follow(Some(&joined), &plan("a"), 2, &pins(&[("y", "1")]));
+        for next in [&back, &joined, &left] {
+            assert_eq!(next.rollout, first.rollout);
+        }
+        // What is wanted is known before its run begins.
+        let soon = follow(Some(&back), &plan("a"), 2, &pins(&[("x", "2")]));
+        let commit = follow(Some(&soon), &plan("a"), 3, &pins(&[("x", "2")]));
+        assert_eq!(soon.rollout, first.rollout);
+        assert_ne!(commit.rollout, first.rollout, "a newer commit is another rollout");
+        assert_ne!(follow(Some(&left), &plan("b"), 2, &pins(&[("y", "1")])).rollout, first.rollout);
     }
 
     #[test]
     fn an_identity_tells_its_run() {
-        assert_eq!(run_of(&follow(None, &plan("a"), 17, &pins(&[("x", "1")]))), Some(17));
+        let first = follow(None, &plan("a"), 17, &pins(&[("x", "1")]));
+        assert_eq!(run_of(&first.rollout), Some(17));
         assert_eq!(run_of("what another version wrote"), None);
     }
 
@@ -77,7 +116,9 @@ mod tests {
         let first = follow(None, &plan("a"), 1, &pins(&[("x", "A")]));
         let second = follow(Some(&first), &plan("a"), 2, &pins(&[("x", "B")]));
         let third = follow(Some(&second), &plan("a"), 3, &pins(&[("x", "A")]));
-        assert!(first != second && second != third && first != third);
-        assert_eq!(follow(Some("what another version wrote"), &plan("a"), 3, &pins(&[("x", "A")])), third);
+        let all = [&first.rollout, &second.rollout, &third.rollout];
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+        let strange = Identity { rollout: "what another version wrote".into(), amended: "its own".into() };
+        assert_eq!(follow(Some(&strange), &plan("a"), 3, &pins(&[("x", "A")])), third);
     }
 }

@@ -34,11 +34,20 @@ pub fn contradictions(
     steps: &Steps,
     labels: impl Fn(&str) -> BTreeMap<String, String>,
 ) -> Vec<Contradiction> {
+    clashes(plan, roster, |name| steps.place(&labels(name)))
+}
+
+/// The same, by the step of each Application, counted from 0.
+pub(crate) fn clashes(
+    plan: &Plan,
+    roster: &Roster,
+    step: impl Fn(&str) -> Option<usize>,
+) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let mut latest: Option<(usize, Arc<str>, Arc<str>)> = None;
     for (phase, group) in plan.phases.iter().zip(&roster.phases) {
         // Who is in no step waits for none, and nobody waits for it.
-        let placed = group.own.iter().filter_map(|name| Some((steps.place(&labels(name))?, name)));
+        let placed = group.own.iter().filter_map(|name| Some((step(name)?, name)));
         let placed: Vec<(usize, &Arc<str>)> = placed.collect();
         if let (Some((step, first, of)), Some((least, second))) = (&latest, placed.iter().min())
             && least < step

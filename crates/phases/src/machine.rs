@@ -33,8 +33,10 @@ use jiff::Timestamp;
 
 use crate::asking::Answer;
 use crate::config::{PhasePlan, Plan};
+use crate::lint::{Contradiction, clashes};
+use crate::machine::requests::NOT_FOLLOWED;
 use crate::situation::{Decision, Gate, Hold, Notice, Progress, Seen, Situation, Strategy, Wait};
-use crate::targets::{Roster, Standing, assign_beside};
+use crate::targets::{Roster, assign_on, entry};
 
 /// Why everybody is held where phases are for others.
 const NOTHING_MATCHES: &str = "no phase matches any Application of this generator: mend its targets";
@@ -46,7 +48,10 @@ pub fn decide(at: &Situation<'_>) -> Decision {
     }
     match at.strategy {
         Strategy::Wanted(plan) => match shared_out(at, plan) {
-            Ok(roster) => Work::new(at, plan, roster, false).decide(),
+            Ok(roster) => match clashes(plan, &roster, |name| at.steps.get(name).copied()).as_slice() {
+                [] => Work::new(at, plan, roster, false).decide(),
+                clashes => contradicted(at, clashes),
+            },
             Err(findings) => invalid(at, &findings),
         },
         Strategy::Invalid(findings) => invalid(at, findings),
@@ -61,40 +66,57 @@ fn stand_still(at: &Situation<'_>, why: &str, notices: Vec<Notice>) -> Decision 
         status: at.stored.cloned(),
         gates: at.targets.iter().map(held).collect(),
         cancel: at.in_flight.iter().cloned().collect(),
-        waits: vec![Wait { object: String::new(), message: why.to_owned(), until: None }],
+        waits: vec![Wait::of_phase(why)],
         notices,
         ..Decision::default()
     }
 }
 
 fn invalid(at: &Situation<'_>, findings: &[Finding]) -> Decision {
-    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
-    let first = errors.first().map(|finding| finding.to_string()).unwrap_or_default();
-    let more = match errors.len() {
-        0 | 1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
-    };
-    let why = format!("the phases cannot be followed: {first}{more}");
-    let notices =
-        errors.iter().map(|finding| Notice::error("InvalidPhaseConfig", finding.to_string())).collect();
-    stand_still(at, &why, notices)
+    let errors: Vec<String> =
+        findings.iter().filter(|finding| finding.is_error()).map(ToString::to_string).collect();
+    refuse(at, &errors, format!("{NOT_FOLLOWED}{}", first_of(&errors)), "")
 }
 
-/// Shares the targets out among phases, each where it has begun. Who was in a phase that has failed stays in it, also
-/// who had not begun, and nobody else comes to it.
+/// Phases and steps contradict each other. Some would wait for each other for ever: a hook that runs for them, or whoever is
+/// brought on its way before them, would begin what cannot come to an end.
+fn contradicted(at: &Situation<'_>, clashes: &[Contradiction]) -> Decision {
+    let errors: Vec<String> = clashes.iter().map(ToString::to_string).collect();
+    let named = clashes.first().map(|clash| &*clash.first).unwrap_or_default();
+    refuse(at, &errors, first_of(&errors), named)
+}
+
+/// Stands still until the configuration is another. `named` is the Application that it is about, if it is about one.
+///
+/// What people ask for meanwhile is refused, and is not done when the phases are mended. Where nothing is stored yet, there
+/// is nothing that it could be done to: the first rollout takes what was asked before it for old.
+fn refuse(at: &Situation<'_>, errors: &[String], why: String, named: &str) -> Decision {
+    let notices = errors.iter().map(|error| Notice::error("InvalidPhaseConfig", error)).collect();
+    let waits = vec![Wait { object: named.to_owned(), config: true, ..Wait::of_phase(&*why) }];
+    let mut decision = stand_still(at, &why, notices);
+    if let Some(status) = &mut decision.status {
+        decision.answers =
+            requests::refuse_all(status, at.requests, &format!("{NOT_FOLLOWED}{}", first_of(errors)));
+        decision.notices.extend(requests::refusals(status));
+    }
+    Decision { waits, invalid: Some(why), ..decision }
+}
+
+/// The first, and how many more there are.
+fn first_of(errors: &[String]) -> String {
+    let first = errors.first().map(String::as_str).unwrap_or_default();
+    match errors.len() {
+        0 | 1 => first.to_owned(),
+        count => format!("{first} (and {} more)", count - 1),
+    }
+}
+
+/// Shares the targets out among phases, each where it has begun.
 fn shared_out(at: &Situation<'_>, plan: &Plan) -> Result<Roster, Vec<Finding>> {
     let stored = at.stored.filter(|stored| *stored.rollout_id == *at.rollout);
     let phases = stored.map(|stored| stored.phases.as_slice()).unwrap_or_default();
     let touched = |name: &str| at.seen.get(name).is_some_and(|seen| seen.touched);
-    let home = |name: &str| {
-        phases.iter().position(|phase| {
-            let begun =
-                |entry: &PhaseApplication| entry.state != PhaseApplicationState::Held || touched(name);
-            entry(phase, name).is_some_and(|entry| begun(entry) || phase.failure.is_some())
-        })
-    };
-    let shut = |index: usize| phases.get(index).is_some_and(|phase| phase.failure.is_some());
-    assign_beside(plan, at.targets, &Standing { home: &home, begun: &touched, shut: &shut })
+    assign_on(plan, at.targets, phases, &touched)
 }
 
 /// One decision on its way.
@@ -127,8 +149,9 @@ impl<'a> Work<'a> {
 
     fn decide(mut self) -> Decision {
         self.prepare();
-        if !self.last && !self.at.targets.is_empty() && self.roster.is_idle() {
+        if self.is_unmatched() {
             self.notices.push(Notice::error("NothingMatches", NOTHING_MATCHES));
+            self.refuse_requests(NOTHING_MATCHES);
             self.next.state = PhaseState::Failed;
             self.next.message = NOTHING_MATCHES.to_owned();
             return self.conclude();
@@ -140,6 +163,11 @@ impl<'a> Work<'a> {
         }
         self.run();
         self.conclude()
+    }
+
+    /// Whether there are Applications, and no phase matches any.
+    fn is_unmatched(&self) -> bool {
+        !self.last && !self.at.targets.is_empty() && self.roster.is_idle()
     }
 
     fn seen(&self, name: &str) -> Option<&'a Seen> {
@@ -171,11 +199,6 @@ impl<'a> Work<'a> {
 /// A number as the status holds it.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn entry<'p>(phase: &'p PhaseStatus, name: &str) -> Option<&'p PhaseApplication> {
-    let place = phase.applications.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok()?;
-    phase.applications.get(place)
 }
 
 /// Whether an Application has been let through and changed.

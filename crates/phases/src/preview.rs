@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use baton_api::ApplicationSet;
-use baton_api::phase_status::GeneratorPhases;
+use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseApplicationState, PhaseStatus};
 use baton_api::phases::DeploymentStrategy;
+use baton_api::{ApplicationSet, ApplicationSetSpec};
 use baton_rollout::plan::rolling_steps;
 use baton_rollout::shift::Setting;
 use baton_rollout::steps::Steps;
@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::anywhere::{compile_anywhere, language};
 use crate::compile::misplaced;
-use crate::forecast::{Forecast, Removal, forecast, removal};
+use crate::forecast::{Forecast, Removal, removal, told};
 use crate::lint::contradictions;
-use crate::targets::{Target, assign};
+use crate::targets::{Target, assign_on, entry};
 
 /// A set whose phases are to be told of.
 pub struct Proposal<'a> {
@@ -92,29 +92,47 @@ fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
     preview.operator = read.operator.iter().map(ToString::to_string).collect();
     preview.problems.extend(read.compiled.errors().map(ToString::to_string));
     let Some(plan) = &read.compiled.plan else { return Some(Preview { held: all(), ..preview }) };
-    match forecast(plan, targets) {
+    let phases =
+        proposal.before.map(|before| on_its_way(before, proposal.set, generator)).unwrap_or_default();
+    let begun = |name: &str| {
+        let held = |entry: &PhaseApplication| entry.state == PhaseApplicationState::Held;
+        phases.iter().any(|phase| entry(phase, name).is_some_and(|entry| !held(entry)))
+    };
+    let roster = match assign_on(plan, targets, phases, &begun) {
+        Ok(roster) => roster,
         Err(findings) => {
             preview.problems.extend(findings.iter().map(ToString::to_string));
             preview.held = all();
+            return Some(preview);
         }
-        Ok(mut told) => {
-            if !told.problems.is_empty() {
-                preview.held = all();
-            }
-            preview.problems.append(&mut told.problems);
-            let doubtful = read.compiled.findings.iter().filter(|finding| !finding.is_error());
-            told.warnings.extend(doubtful.map(ToString::to_string));
-            preview.forecast = Some(told);
-        }
-    }
+    };
+    let mut told = told(plan, &roster, targets);
     let steps = Steps::read(rolling_steps(proposal.set.spec.strategy.as_ref()).unwrap_or_default()).0;
-    if let Ok(roster) = assign(plan, targets)
-        && steps.len() > 1
-    {
+    preview.problems.append(&mut told.problems);
+    if steps.len() > 1 {
         let clashes = contradictions(plan, &roster, &steps, proposal.labels);
         preview.problems.extend(clashes.iter().map(ToString::to_string));
     }
+    if !preview.problems.is_empty() {
+        preview.held = all();
+    }
+    let doubtful = read.compiled.findings.iter().filter(|finding| !finding.is_error());
+    told.warnings.extend(doubtful.map(ToString::to_string));
+    preview.forecast = Some(told);
     Some(preview)
+}
+
+/// How far the rollout is that goes on where the set is as it is now but for whom its generators give; nothing where none is on
+/// its way, or another begins. What does not fit into the status is not known here.
+fn on_its_way<'s>(before: &'s ApplicationSet, after: &ApplicationSet, generator: usize) -> &'s [PhaseStatus] {
+    let strategy = |set: &ApplicationSet| {
+        set.spec.generators.get(generator).and_then(|it| it.deployment_strategy.clone())
+    };
+    let rest = |set: &ApplicationSet| ApplicationSetSpec { generators: Vec::new(), ..set.spec.clone() };
+    let goes_on = strategy(before) == strategy(after) && rest(before) == rest(after);
+    let stored = had(before, generator).flatten().filter(|_| goes_on);
+    let open = stored.filter(|stored| stored.current_phase < stored.total_phases);
+    open.map(|stored| stored.phases.as_slice()).unwrap_or_default()
 }
 
 /// Which phases are others than before.

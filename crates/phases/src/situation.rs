@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use crate::asking::Answer;
 use crate::calls::{Call, CallKey, CallResult};
 use crate::config::Plan;
-use crate::lint::Contradiction;
 use crate::targets::Target;
 
 /// All that is known of one generator's phases.
@@ -26,6 +25,8 @@ pub struct Situation<'a> {
     pub strategy: Strategy<'a>,
     /// Which rollout this is: see [`identity::follow`](crate::identity::follow).
     pub rollout: &'a str,
+    /// How far it has been followed, to be kept beside it.
+    pub amended: &'a str,
     /// The status as it was read from the API, made whole by [`details::join`](crate::details::join). Nothing is called,
     /// opened or put back that does not stand in it.
     pub stored: Option<&'a GeneratorPhases>,
@@ -37,8 +38,8 @@ pub struct Situation<'a> {
     pub consistent: bool,
     /// What people ask for.
     pub requests: &'a Requests,
-    /// Where phases and steps contradict each other: see [`lint::contradictions`](crate::lint::contradictions).
-    pub clashes: &'a [Contradiction],
+    /// The step of each Application, counted from 0, where the set goes in steps as well. Who is in none is not there.
+    pub steps: &'a BTreeMap<Arc<str>, usize>,
     /// What came of calls since the last decision.
     pub results: &'a [CallResult],
     /// The calls that this process is making.
@@ -92,6 +93,8 @@ pub struct Seen {
 pub enum Progress {
     /// Nothing was written for this pin.
     NotStarted,
+    /// Nothing was written for this pin: as it is, it cannot be synced. In words, why.
+    Stuck(String),
     /// It was written, and is neither done nor failed.
     UnderWay,
     /// It was written, and a person has to approve something before it goes on. In words, what.
@@ -136,6 +139,8 @@ pub struct Decision {
     pub limits: Vec<Option<usize>>,
     /// Calls to make.
     pub calls: Vec<Call>,
+    /// Why nothing of it can be followed, where that is so: what is stored stays, and nobody is let through.
+    pub invalid: Option<String>,
     /// Calls to end.
     pub cancel: Vec<CallKey>,
     /// Applications whose operation is to be ended.
@@ -193,6 +198,8 @@ pub struct Wait {
     pub message: String,
     /// When it ends by itself, where that is known.
     pub until: Option<Timestamp>,
+    /// Whether only another configuration ends it.
+    pub config: bool,
 }
 
 // === impl Progress ===
@@ -210,6 +217,15 @@ impl Gate {
     /// Whether the Application may be changed.
     pub fn is_open(&self) -> bool {
         !matches!(self, Gate::Held(_) | Gate::Aside(_))
+    }
+}
+
+// === impl Wait ===
+
+impl Wait {
+    /// Something that holds the whole phase.
+    pub fn of_phase(message: impl Into<String>) -> Wait {
+        Wait { object: String::new(), message: message.into(), until: None, config: false }
     }
 }
 

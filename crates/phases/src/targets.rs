@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baton_api::phase_status::{PhaseApplication, PhaseApplicationState, PhaseStatus};
 use baton_api::phases::{PhaseTarget, TargetExpression, TargetOperator};
 use baton_hooks::Finding;
 use baton_rollout::steps::clipped;
 
 use crate::compile::Report;
-use crate::config::Plan;
+use crate::config::{PhasePlan, Plan};
 
 /// Most parameters that are told of where one is missing.
 const MOST_SHOWN: usize = 12;
@@ -141,6 +142,31 @@ pub fn assign_beside(
     if findings.is_empty() { Ok(roster) } else { Err(findings) }
 }
 
+/// Shares targets out in a rollout that has come so far. Who was in a phase that has failed stays in it, also who had not
+/// begun, and nobody else comes to it. `touched` tells who has begun, whatever the phases say.
+pub(crate) fn assign_on(
+    plan: &Plan,
+    targets: &[Target],
+    phases: &[PhaseStatus],
+    touched: &dyn Fn(&str) -> bool,
+) -> Result<Roster, Vec<Finding>> {
+    let home = |name: &str| {
+        phases.iter().position(|phase| {
+            let begun =
+                |entry: &PhaseApplication| entry.state != PhaseApplicationState::Held || touched(name);
+            entry(phase, name).is_some_and(|entry| begun(entry) || phase.failure.is_some())
+        })
+    };
+    let shut = |index: usize| phases.get(index).is_some_and(|phase| phase.failure.is_some());
+    assign_beside(plan, targets, &Standing { home: &home, begun: touched, shut: &shut })
+}
+
+/// What a phase has noted of an Application.
+pub(crate) fn entry<'p>(phase: &'p PhaseStatus, name: &str) -> Option<&'p PhaseApplication> {
+    let place = phase.applications.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok()?;
+    phase.applications.get(place)
+}
+
 /// Names in texts of hooks and checks that no target gives: found when everything was deployed, they would only fail
 /// the phase.
 fn unmet(plan: &Plan, targets: &[Target], report: &mut Report) {
@@ -213,6 +239,26 @@ impl Target {
 
     fn first(&self, keys: [&str; 3]) -> Option<&String> {
         keys.into_iter().find_map(|key| self.params.get(key))
+    }
+}
+
+// === impl Group ===
+
+impl Group {
+    /// What people should know of a phase that changes nobody though it does not ask for that, in words.
+    pub fn doubt(&self, phase: &PhasePlan) -> Option<String> {
+        let name = &phase.name;
+        if self.matched == 0 {
+            return Some(format!("phase {name:?} matches no Application and is passed over"));
+        }
+        let adds_nobody = self.own.is_empty() && phase.selects(self.matched) > 0;
+        adds_nobody.then(|| {
+            format!(
+                "phase {name:?} changes nobody: percentage and maxUpdate count those of earlier phases, which update \
+                 as many of the {} it matches already",
+                self.matched
+            )
+        })
     }
 }
 

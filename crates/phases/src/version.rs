@@ -2,12 +2,10 @@
 
 use std::cmp::Ordering;
 
+use baton_api::names::ARGO_CD_VERSION;
 use baton_api::names::application_set::MIN_VERSION;
 use baton_grammar::semver::Version;
 use baton_rollout::steps::clipped;
-
-/// The version of Argo CD that Baton is compatible with.
-pub const COMPATIBLE_WITH: &str = "3.6.0";
 
 /// Whether a set may be acted on, by the value of the annotation.
 ///
@@ -17,12 +15,12 @@ pub fn check(value: Option<&str>) -> Result<(), String> {
     let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else { return Ok(()) };
     let shown = clipped(value);
     let Ok(wanted) = Version::parse(value) else {
-        return Err(format!("{MIN_VERSION}: {shown:?} is no version; write for example {COMPATIBLE_WITH}"));
+        return Err(format!("{MIN_VERSION}: {shown:?} is no version; write for example {ARGO_CD_VERSION}"));
     };
-    let own = Version::parse(COMPATIBLE_WITH).map_err(|error| error.to_string())?;
+    let own = Version::parse(ARGO_CD_VERSION).map_err(|error| error.to_string())?;
     match wanted.compare(&own) {
         Ordering::Greater => Err(format!(
-            "{MIN_VERSION}: the set asks for {shown}, and this controller is compatible with {COMPATIBLE_WITH}: nothing is \
+            "{MIN_VERSION}: the set asks for {shown}, and this controller is compatible with {ARGO_CD_VERSION}: nothing is \
              done for it"
         )),
         _ => Ok(()),

@@ -140,6 +140,7 @@ fn live(number: usize, spec: Fingerprint) -> Live {
         deployed: Vec::new(),
         refresh: false,
         nonce: None,
+        answered: false,
         reconciled: None,
         closed: None,
         heals_in_order: false,

@@ -225,7 +225,7 @@ impl Reason {
             Reason::Leaving => "its deletion to end",
             Reason::GeneratorError => "the error of the ApplicationSet to be mended",
             Reason::Arming => "automatic sync to be off everywhere",
-            Reason::InvalidRolloutConfig => "the field to be mended in spec.strategy",
+            Reason::InvalidRolloutConfig => "the field to be mended in the ApplicationSet",
         }
     }
 }

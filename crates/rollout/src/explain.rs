@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use baton_api::ApplicationSet;
 use baton_api::application_set::{ApplicationSetApplicationStatus, ConditionStatus, ProgressiveSyncCode};
-use baton_api::conditions::application_set::DELETION_HELD;
+use baton_api::conditions::application_set::{DELETION_HELD, ERROR_OCCURRED};
 use baton_api::rollout_status::{DeletionStatus, RolloutState, RolloutStatus, StepState, StepStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -240,7 +240,11 @@ pub fn standing(set: &ApplicationSet, head: Option<&Head>, known: &BTreeMap<Stri
             });
         }
     }
-    if standing.state == RolloutState::Idle.as_str() && !standing.steps.is_empty() && !standing.deletes() {
+    broken(set, &mut standing);
+    let ordered = !standing.steps.is_empty()
+        || set.spec.generators.iter().any(|generator| generator.deployment_strategy.is_some());
+    let silent = standing.state == RolloutState::Idle.as_str() && standing.obstacles.is_empty();
+    if silent && ordered && !standing.deletes() {
         let message = "no controller has told of a run yet".to_owned();
         standing.obstacles.push(Obstacle::new(Reason::NoReport, String::new(), message));
     }
@@ -374,6 +378,17 @@ fn held(set: &ApplicationSet, standing: &mut Standing) {
     {
         let since = time(condition.last_transition_time.as_ref());
         let obstacle = Obstacle::new(fuse, String::new(), leaving::fuse_words(&condition.message));
+        standing.obstacles.push(Obstacle { since, ..obstacle });
+    }
+}
+
+/// What is wrong with the set itself, where nothing else is told: then no run begins.
+fn broken(set: &ApplicationSet, standing: &mut Standing) {
+    let mut conditions = set.status.conditions.iter();
+    let found = conditions.find(|one| one.kind == ERROR_OCCURRED && one.status == ConditionStatus::True);
+    if let Some(condition) = found.filter(|_| standing.obstacles.is_empty()) {
+        let since = time(condition.last_transition_time.as_ref());
+        let obstacle = Obstacle::new(Reason::GeneratorError, String::new(), condition.message.clone());
         standing.obstacles.push(Obstacle { since, ..obstacle });
     }
 }

@@ -49,6 +49,8 @@ pub struct Live {
     pub refresh: bool,
     /// Value of `argocd.argoproj.io/refresh-timestamp`.
     pub nonce: Option<Arc<str>>,
+    /// Whether the comparison that its stamp asked for is known to be what its status tells of.
+    pub answered: bool,
     /// When the last comparison began, in seconds.
     pub reconciled: Option<i64>,
     /// Why the project's windows let nothing be synced now, where they do.

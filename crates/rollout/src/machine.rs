@@ -14,6 +14,8 @@ mod exchange;
 mod gates;
 mod intents;
 mod judging;
+#[cfg(test)]
+mod news;
 mod succession;
 mod tally;
 mod view;
@@ -94,6 +96,8 @@ pub struct Machine {
     difference: Option<Difference>,
     /// Version of a consistent list that was just made.
     list: Option<u64>,
+    /// Whether somebody who has not been seen holds a slot, so that a list is to tell whether they are there.
+    strangers: bool,
     /// What makes a new run necessary, and since when it has changed.
     unrest: Option<Unrest>,
     /// How often a version older than the one known was shown.
@@ -138,6 +142,8 @@ struct App {
     /// The step it had before it left.
     left_from: Option<usize>,
     live: Option<Live>,
+    /// The last version of the one that is gone.
+    last_seen: u64,
     pin: Option<Pin>,
     /// Number of the write that is being made.
     in_flight: Option<u64>,
@@ -231,17 +237,20 @@ impl Machine {
     pub fn saw(&mut self, live: Live) {
         let name = live.name.clone();
         let app = self.apps.entry(name.clone()).or_insert_with(|| App::new(Timestamp::UNIX_EPOCH));
-        if let Some(known) = &app.live {
-            if known.uid == live.uid && known.version > live.version && holds(Rule::NewestVersion) {
-                self.stale += 1;
-                return;
-            }
-            if known.uid != live.uid {
-                self.names.remove(&app.id);
-                // What the one of before counts for is taken back when it is judged.
-                let (member, share) = (app.member.take(), app.share.take());
-                *app = App { member, share, timer: app.timer, ..App::new(app.status_since) };
-            }
+        // Of one before it as well: watches may tell again what was.
+        let is_old = match &app.live {
+            Some(known) => known.version > live.version,
+            None => app.last_seen >= live.version,
+        };
+        if is_old && holds(Rule::NewestVersion) {
+            self.stale += 1;
+            return;
+        }
+        if app.live.as_ref().is_some_and(|known| known.uid != live.uid) {
+            self.names.remove(&app.id);
+            // What the one of before counts for is taken back when it is judged.
+            let (member, share) = (app.member.take(), app.share.take());
+            *app = App { member, share, timer: app.timer, ..App::new(app.status_since) };
         }
         let reported = app.live.as_ref().map(|known| &known.reported);
         let strange = app.pin.as_ref().is_some_and(|pin| !pin.accepts(&live.reported));
@@ -284,15 +293,15 @@ impl Machine {
     /// An Application is gone.
     pub fn gone(&mut self, name: &str, uid: &str) {
         let Some(app) = self.apps.get_mut(name) else { return };
-        if app.live.as_ref().is_none_or(|live| *live.uid != *uid) {
-            return;
-        }
+        let Some(live) = app.live.as_ref().filter(|live| *live.uid == *uid) else { return };
+        let last_seen = live.version;
         self.names.remove(&app.id);
         let kept = App {
             member: app.member.take(),
             left_from: app.left_from,
             share: app.share.take(),
             timer: app.timer,
+            last_seen,
             ..App::new(app.status_since)
         };
         *app = kept;
@@ -358,13 +367,16 @@ impl Machine {
     pub fn listed(&mut self, version: u64, all: Vec<Live>) {
         let shown: BTreeSet<Arc<str>> = all.iter().map(|live| live.name.clone()).collect();
         let unseen = self.apps.iter().filter(|(name, _)| !shown.contains(*name));
+        let unseen = unseen.filter_map(|(name, app)| Some((name, app.live.as_ref()?)));
+        // Who came after the list was made is not in it.
+        let unseen = unseen.filter(|(_, live)| live.version <= version);
         let unseen: Vec<(Arc<str>, Arc<str>)> =
-            unseen.filter_map(|(name, app)| Some((name.clone(), app.live.as_ref()?.uid.clone()))).collect();
+            unseen.map(|(name, live)| (name.clone(), live.uid.clone())).collect();
         for (name, uid) in unseen {
             self.gone(&name, &uid);
         }
         all.into_iter().for_each(|live| self.saw(live));
-        self.list = Some(version);
+        (self.list, self.strangers) = (Some(version), false);
     }
 
     /// A change of the head was stored.
@@ -400,6 +412,8 @@ impl Machine {
             self.apps.values_mut().for_each(App::begin_anew);
         }
         self.list = None;
+        let is_stranger = |row: &Row| row.slot && !self.names.contains_key(&row.id);
+        self.strangers = self.head.rows().iter().any(is_stranger) && holds(Rule::SlotsAreKept);
         self.apps.values_mut().for_each(|app| app.in_flight = None);
         // Whoever changed it may have seen newer revisions than we: what is known here is not held against the run
         // before it was asked for anew.
@@ -475,6 +489,10 @@ impl Machine {
                 }
                 (false, _) => Decision::default(),
             };
+        }
+        if self.strangers {
+            // Whoever changed the head has seen more Applications than we.
+            return Decision { list: true, ..Decision::default() };
         }
         let mut change = Change::default();
         self.record(wanted, &mut change, now);
@@ -698,6 +716,7 @@ impl App {
             member: None,
             left_from: None,
             live: None,
+            last_seen: 0,
             pin: None,
             in_flight: None,
             adopted: None,

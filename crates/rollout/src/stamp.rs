@@ -19,6 +19,13 @@ pub struct Stamp {
     pub pin: Fingerprint,
 }
 
+impl Stamp {
+    /// Names the comparison that a write asks for.
+    pub fn nonce(&self) -> String {
+        format!("{}-{}", self.run, self.n)
+    }
+}
+
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}/{}", self.set, self.run, self.n, self.pin)

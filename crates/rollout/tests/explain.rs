@@ -340,3 +340,25 @@ fn what_is_wrong_with_the_words_of_a_set_is_told_and_a_pause_is_one_in_any_words
         "conditions": [{"type": "InvalidRolloutConfig", "status": "False", "message": "well"}]});
     assert!(told(&set(json!({"baton.dev/paused": "false"}), well)).remarks.is_empty());
 }
+
+#[test]
+fn an_error_of_the_set_is_what_its_phases_wait_for() {
+    let mut set = set(
+        json!({}),
+        json!({"conditions": [{
+            "type": "ErrorOccurred", "status": "True", "message": "no such repository",
+            "lastTransitionTime": "2026-11-15T12:00:00Z",
+        }]}),
+    );
+    set.spec.strategy = None;
+    set.spec.generators = vec![
+        serde_json::from_value(json!({"clusters": {}, "deploymentStrategy": {"phases": []}}))
+            .expect("a generator"),
+    ];
+    let first = told(&set).first.expect("something is waited for");
+    assert_eq!((first.reason.as_str(), first.message.as_str()), ("GeneratorError", "no such repository"));
+    assert!(first.since.is_some());
+    set.status.conditions.clear();
+    let first = told(&set).first.expect("something is waited for");
+    assert_eq!((first.reason.as_str(), first.unblocks.is_empty()), ("NoReport", false));
+}

@@ -37,6 +37,8 @@ pub enum Rule {
     WholeSyncs,
     /// A comparison that was asked for is waited for.
     Barrier,
+    /// A request that was taken away counts as answered only where the answer is known to have been written.
+    AnswersAreWritten,
     /// What is believed after an operation was found after it.
     ComparedAfter,
     /// What is believed was the same when the comparison was asked for, and ever since.
@@ -75,6 +77,8 @@ pub enum Rule {
     Approval,
     /// Whom its phase holds is not changed.
     PhasesAreGated,
+    /// Whom its phase holds is not made.
+    MakingIsGated,
     /// A call that is on record as passed is not made again in that rollout.
     PassedOnce,
     /// A phase that has failed does what it says is to be done then.
@@ -93,7 +97,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Rule; 41] = [
+    pub const ALL: [Rule; 43] = [
         Rule::StepsAreReached,
         Rule::Limit,
         Rule::HeldSteps,
@@ -109,6 +113,7 @@ impl Rule {
         Rule::RunNumbers,
         Rule::WholeSyncs,
         Rule::Barrier,
+        Rule::AnswersAreWritten,
         Rule::ComparedAfter,
         Rule::SteadyAnswers,
         Rule::PinIsReported,
@@ -128,6 +133,7 @@ impl Rule {
         Rule::DeletionOrder,
         Rule::Approval,
         Rule::PhasesAreGated,
+        Rule::MakingIsGated,
         Rule::PassedOnce,
         Rule::FailuresAreAnswered,
         Rule::BackIsProved,

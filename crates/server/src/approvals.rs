@@ -4,9 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_api::application_status::ResourceStatus;
 use baton_api::conditions::application::DELETION_APPROVAL_REQUIRED_INFO;
+use baton_api::names::baton::DELETION_ASKED_BY;
 use baton_api::object::ResourceKey;
-use baton_api::phase_status::{PhaseState, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, PhaseState, PhaseStatus};
 use baton_api::{Application, ApplicationSet};
+use baton_phases::{Ask, refusal};
 use baton_rollout::fuse;
 use baton_sync::approval;
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::rollouts::action::{can_advance, held};
+use crate::rollouts::action::held;
 
 /// Kinds whose deletion takes more with it than themselves.
 const GRAVE: [(&str, &str); 7] = [
@@ -40,7 +42,7 @@ pub struct Approval {
     pub object: About,
     /// Its project.
     pub project: String,
-    /// Who asked for it.
+    /// Who asked for it, where the objects tell.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub requested_by: String,
     /// Since when it waits.
@@ -137,6 +139,7 @@ pub(crate) fn of_application(application: &Application) -> Option<Approval> {
     let running = state.filter(|_| kind == Kind::Prune);
     let message = running.map(|state| state.message.clone()).filter(|text| !text.is_empty());
     let asked = running.map(|state| &state.operation.initiated_by);
+    let noted = application.metadata.annotations.as_ref().and_then(|all| all.get(DELETION_ASKED_BY));
     let name = application.metadata.name.as_deref().unwrap_or_default();
     let plain = || match kind {
         Kind::Prune => format!("a sync of {name} deletes what is no longer in git"),
@@ -151,7 +154,7 @@ pub(crate) fn of_application(application: &Application) -> Option<Approval> {
         requested_by: match asked {
             Some(asked) if asked.automated => "auto-sync".to_owned(),
             Some(asked) => asked.username.clone(),
-            None => String::new(),
+            None => noted.cloned().unwrap_or_default(),
         },
         since: Some(since),
         why: message.or(told).unwrap_or_else(plain),
@@ -179,10 +182,11 @@ pub(crate) fn operation(application: &Application) -> Option<(Kind, Timestamp)> 
 /// What a set waits for.
 pub(crate) fn of_set(set: &ApplicationSet) -> Vec<Approval> {
     let fuse = held(set).and_then(|message| of_fuse(set, message));
-    let phases = set.status.phases.iter().filter_map(|generator| {
-        let stopped = generator.phases.iter().find(|phase| is_stopped(phase))?;
-        Some(of_phase(set, &generator.rollout_id, stopped))
-    });
+    let phases = set
+        .status
+        .phases
+        .iter()
+        .filter_map(|generator| Some(of_phase(set, &generator.rollout_id, stopped(generator)?)));
     fuse.into_iter().chain(phases.take(1)).collect()
 }
 
@@ -264,9 +268,10 @@ fn of_phase(set: &ApplicationSet, rollout: &str, phase: &PhaseStatus) -> Approva
     }
 }
 
-/// Whether a phase goes on only if a person lets it: a wait ends by itself.
-fn is_stopped(phase: &PhaseStatus) -> bool {
-    phase.state == PhaseState::Failed && can_advance(phase)
+/// The phase that goes on only if a person lets it: a wait ends by itself, and what somebody let pass stays failed.
+fn stopped(generator: &GeneratorPhases) -> Option<&PhaseStatus> {
+    let open = generator.phases.get(usize::try_from(generator.current_phase).ok()?)?;
+    (open.state == PhaseState::Failed && refusal(Ask::Advance, generator).is_none()).then_some(open)
 }
 
 fn doomed(row: &ResourceStatus) -> Doomed {
@@ -359,7 +364,8 @@ mod tests {
     #[test]
     fn a_deletion_waits_where_no_sync_runs() {
         let found = of_application(&application(json!({
-            "metadata": {"name": "web", "namespace": "argocd", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "metadata": {"name": "web", "namespace": "argocd", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "annotations": {"baton.dev/deletion-asked-by": "alice"}},
             "status": {"resources": [
                 {"kind": "ConfigMap", "name": "a", "requiresDeletionApproval": true},
                 {"kind": "ConfigMap", "name": "b", "requiresDeletionConfirmation": true},
@@ -367,7 +373,7 @@ mod tests {
             ]},
         })))
         .expect("an approval");
-        assert_eq!(found.kind, Kind::Delete);
+        assert_eq!((found.kind, found.requested_by.as_str()), (Kind::Delete, "alice"));
         let approved: Vec<bool> = found.resources.iter().map(|one| one.approved).collect();
         assert_eq!(approved, [false, true]);
         let none = of_application(&application(
@@ -385,8 +391,9 @@ mod tests {
             "metadata": {"name": "web", "namespace": "argocd", "uid": "s1"},
             "status": {
                 "conditions": [{"type": "DeletionHeld", "status": "True", "message": message, "reason": "DeletionFuse"}],
-                "phases": [{"generator": 0, "rolloutID": "r1", "phases": [
+                "phases": [{"generator": 0, "rolloutID": "r1", "currentPhase": 2, "phases": [
                     {"name": "canary", "state": "Complete"},
+                    {"name": "passed", "state": "Failed", "failure": {"reason": "Hook", "message": "no", "action": "advance"}},
                     {"name": "rest", "state": "Failed", "failure": {"reason": "Hook", "message": "no", "action": "stop"}},
                 ]}],
             },

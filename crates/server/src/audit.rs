@@ -1,7 +1,11 @@
-//! Who did what: a line of the log and an Event beside the object, for every call that changes something.
+//! Who did what: a line of the log and an Event beside the object, for every call that changes something, and for every one
+//! that was denied, as many as whoever may do nothing can be let write.
 
-use jiff::Timestamp;
+use std::hash::{BuildHasher as _, RandomState};
+
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
@@ -19,6 +23,11 @@ const REQUEST: &str = "baton.dev/request";
 const PROOF: &str = "baton.dev/proof";
 /// Longest text of an Event.
 const LONGEST: usize = 900;
+/// How many denied calls of somebody are written down in [`WINDOW`]; of the rest only the number.
+const MOST_DENIED: u32 = 20;
+const WINDOW: SignedDuration = SignedDuration::from_mins(5);
+/// Places in which callers are counted.
+const CALLERS: usize = 1024;
 
 /// What is recorded of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,6 +61,23 @@ pub(crate) struct Affected {
     pub(crate) project: String,
 }
 
+/// Counts denied calls. The table has a fixed size: callers who share a place share what is written of them.
+pub(crate) struct Denials {
+    hash: RandomState,
+    places: Mutex<Vec<Counted>>,
+}
+
+#[derive(Clone, Copy)]
+struct Counted {
+    since: Timestamp,
+    count: u32,
+}
+
+/// Whether a call failed because the caller may not make it.
+pub(crate) fn is_denial(error: &Error) -> bool {
+    matches!(error.code, Code::PermissionDenied | Code::Unauthenticated)
+}
+
 /// Writes a deed down. The call does not fail with it: what was done was done.
 pub(crate) async fn record(
     client: &Client,
@@ -63,7 +89,7 @@ pub(crate) async fn record(
 ) {
     let (word, told) = match outcome {
         Ok(()) => ("done", ""),
-        Err(error) if matches!(error.code, Code::PermissionDenied | Code::Unauthenticated) => ("denied", ""),
+        Err(error) if is_denial(error) => ("denied", ""),
         Err(error) => ("failed", error.message.as_str()),
     };
     let Affected { kind, namespace, name, project, .. } = &deed.object;
@@ -73,13 +99,39 @@ pub(crate) async fn record(
         verb = deed.verb, kind, namespace, name, project, outcome = word, error = told,
         why = deed.why, detail = deed.detail,
     );
-    // Whoever may do nothing must not be able to fill the cluster with Events.
-    if word == "denied" || deed.object.name.is_empty() {
+    // An Event is about something: where there is nothing, or nothing that is known of it, the log says all.
+    if deed.object.name.is_empty() || (word == "denied" && deed.object.uid.is_empty()) {
         return;
     }
     let event = event(now, caller, request, deed, word, told);
     if let Err(error) = Objects::new(client, EVENTS, namespace).create(&event, false).await {
         tracing::warn!(target: "baton::audit", request, error = %error, "the Event of a call could not be written");
+    }
+}
+
+// === impl Denials ===
+
+impl Default for Denials {
+    fn default() -> Denials {
+        let never = Counted { since: Timestamp::MIN, count: 0 };
+        Denials { hash: RandomState::new(), places: Mutex::new(vec![never; CALLERS]) }
+    }
+}
+
+impl Denials {
+    /// Whether another denied call of somebody is written down. What was left out is told of with the next that is.
+    pub(crate) fn admit(&self, actor: &str, now: Timestamp) -> bool {
+        let mut places = self.places.lock();
+        let place = &mut places[self.hash.hash_one(actor) as usize % CALLERS];
+        if now.duration_since(place.since) >= WINDOW {
+            let left_out = place.count.saturating_sub(MOST_DENIED);
+            if left_out > 0 {
+                tracing::info!(target: "baton::audit", actor, outcome = "denied", left_out, "more calls were denied");
+            }
+            *place = Counted { since: now, count: 0 };
+        }
+        place.count = place.count.saturating_add(1);
+        place.count <= MOST_DENIED
     }
 }
 
@@ -95,6 +147,9 @@ fn event(now: Timestamp, caller: &Caller, request: &str, deed: &Deed, outcome: &
             message.push_str(before);
             message.push_str(text);
         }
+    }
+    if outcome == "denied" {
+        message.push_str(" denied");
     }
     message.truncate(message.floor_char_boundary(LONGEST));
     let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -133,6 +188,16 @@ fn event(now: Timestamp, caller: &Caller, request: &str, deed: &Deed, outcome: &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_denied_calls_some_are_written_down_and_the_rest_counted() {
+        let denials = Denials::default();
+        let at = |second| Timestamp::from_second(second).expect("a second");
+        let admitted = (0..1000).filter(|_| denials.admit("mallory", at(0))).count();
+        assert_eq!(admitted, MOST_DENIED as usize);
+        assert!(!denials.admit("mallory", at(299)));
+        assert!(denials.admit("mallory", at(300)), "after a while it is told again");
+    }
 
     #[test]
     fn an_event_tells_who_did_what_and_why() {

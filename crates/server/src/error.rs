@@ -103,14 +103,23 @@ impl Error {
         json!({"error": self.message, "code": self.code as i32, "message": self.message})
     }
 
+    /// The body of an answer that would have been a stream: as its last line, with what other answers say too.
+    pub(crate) fn unstreamed(&self) -> Value {
+        let mut body = self.line();
+        body["code"] = (self.code as i32).into();
+        body["message"] = self.message.clone().into();
+        body
+    }
+
     /// The schema of that body.
     pub(crate) fn schema() -> Value {
         let text = json!({"type": "string"});
         json!({
             "type": "object",
-            "description": "Why a call was not carried out: the code is one of gRPC's, the texts are the same.",
+            "description": "Why a call was not carried out: the code is one of gRPC's, the texts are the same. Where a \
+                stream was asked for, the error is an object, as in the last line of a stream.",
             "required": ["error", "code", "message"],
-            "properties": {"error": text, "code": {"type": "integer"}, "message": text},
+            "properties": {"error": {"type": ["string", "object"]}, "code": {"type": "integer"}, "message": text},
         })
     }
 

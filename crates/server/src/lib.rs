@@ -36,4 +36,4 @@ pub use caller::{Caller, Proof};
 pub use error::{Code, Error};
 pub use gate::{Ask, Decision, Gate};
 pub use server::{Allows, Context, Parts, Server, Settings};
-pub use sources::{Described, Later, Sources};
+pub use sources::{Described, Later, References, Sources};

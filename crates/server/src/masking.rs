@@ -1,12 +1,31 @@
-//! The one place that everything passes before it leaves: values of Secrets and credentials in URLs do not.
+//! The one place that everything passes before it leaves: values of Secrets, credentials in URLs, and headers and variables of
+//! hooks that are credentials by their name do not.
 
 use baton_diff::Rules;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Deeper than any object, so that a value that nests without end stops somewhere.
 const DEEPEST: usize = 128;
 /// What stands where credentials were.
 const MASK: &str = "***";
+/// Where a call goes.
+const DESTINATION: [&str; 3] = ["url", "command", "insecureSkipVerify"];
+/// What a name has in it that is a credential's.
+const TELLING: [&str; 11] = [
+    "authorization",
+    "cookie",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "credential",
+    "apikey",
+    "signature",
+    "session",
+];
+/// How a value may begin before what a Secret gives it.
+const SCHEMES: [&str; 3] = ["bearer", "basic", "token"];
 
 /// Hides what must not be seen, in the value and in JSON texts inside it.
 pub(crate) fn hide(value: &mut Value) {
@@ -26,6 +45,7 @@ fn hide_at(value: &mut Value, depth: usize) {
                 *value = baton_diff::masked(&Value::Null, &core(secret), &Rules::default()).1;
             }
             if let Value::Object(fields) = value {
+                credentials(fields).for_each(|(_, text)| MASK.clone_into(text));
                 fields.values_mut().for_each(|field| hide_at(field, depth + 1));
             }
         }
@@ -33,6 +53,42 @@ fn hide_at(value: &mut Value, depth: usize) {
         Value::String(text) => hide_text(text, depth),
         _ => {}
     }
+}
+
+/// The literal credentials of a call of a hook: headers beside a URL, variables beside a command.
+fn credentials(call: &mut Map<String, Value>) -> impl Iterator<Item = (&String, &mut String)> {
+    let which = match (call.get("url"), call.get("command")) {
+        (Some(Value::String(_)), _) => "headers",
+        (_, Some(Value::Array(_))) => "env",
+        _ => "",
+    };
+    let texts = call.get_mut(which).and_then(Value::as_object_mut).into_iter().flatten();
+    texts.filter_map(|(name, value)| match value {
+        Value::String(text) if is_telling(name) && !is_reference(text) => Some((name, text)),
+        _ => None,
+    })
+}
+
+/// Whether what has this name opens something.
+fn is_telling(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    TELLING.iter().any(|part| name.contains(part))
+        || name.starts_with("proxy-")
+        || matches!(last, "auth" | "pat")
+        || (last == "key" && name != "idempotency-key")
+}
+
+/// Whether a text says only where its value is kept, as in `Bearer {{secrets.pager.token}}`.
+fn is_reference(text: &str) -> bool {
+    let text = text.trim();
+    let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+    let kept = match text.split_once(' ') {
+        Some((word, rest)) if is_scheme(word) => rest.trim(),
+        _ => text,
+    };
+    let inner = kept.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    inner.is_some_and(|inner| !inner.contains(['{', '}', '"', '`']))
 }
 
 /// A Secret that does not say its version is one all the same.
@@ -46,7 +102,7 @@ fn core(mut secret: Value) -> Value {
 fn hide_text(text: &mut String, depth: usize) {
     let is_json = text.trim_start().starts_with(['{', '[']);
     if is_json
-        && text.contains("Secret")
+        && ["Secret", "\"headers\"", "\"env\""].iter().any(|sign| text.contains(sign))
         && let Ok(mut inner) = serde_json::from_str::<Value>(text)
     {
         hide_at(&mut inner, depth + 1);
@@ -85,23 +141,61 @@ pub(crate) fn without_credentials(text: &str) -> String {
 /// Puts back what was hidden from whoever sends an object that they were shown: a text that is the hidden form of what
 /// is stored in its place means what is stored.
 pub(crate) fn restore(sent: &mut Value, stored: &Value) {
-    match (sent, stored) {
-        (Value::Object(sent), Value::Object(stored)) => {
-            for (name, value) in sent {
-                if let Some(stored) = stored.get(name) {
-                    restore(value, stored);
+    let mut shown = stored.clone();
+    hide(&mut shown);
+    put_back(sent, stored, &shown);
+}
+
+fn put_back(sent: &mut Value, stored: &Value, shown: &Value) {
+    match (sent, stored, shown) {
+        (Value::Object(sent), Value::Object(stored), Value::Object(shown)) => {
+            let mut of = |is_call: bool| {
+                for (name, value) in sent.iter_mut().filter(|(name, _)| is_carried(name) == is_call) {
+                    if let (Some(stored), Some(shown)) = (stored.get(name), shown.get(name)) {
+                        put_back(value, stored, shown);
+                    }
+                }
+                DESTINATION.iter().all(|name| sent.get(*name) == stored.get(*name))
+            };
+            // Credentials go where they went: else whoever may change a hook could have them sent to himself.
+            if of(false) {
+                of(true);
+            }
+        }
+        (Value::Array(sent), Value::Array(stored), Value::Array(shown)) => {
+            for (place, value) in sent.iter_mut().enumerate() {
+                // What has a name may have moved.
+                let place = match value.get("name").and_then(Value::as_str) {
+                    None => Some(place),
+                    Some(name) => stored.iter().position(|one| one["name"] == name),
+                };
+                let before = place.and_then(|place| stored.get(place).zip(shown.get(place)));
+                if let Some((stored, shown)) = before {
+                    put_back(value, stored, shown);
                 }
             }
         }
-        (Value::Array(sent), Value::Array(stored)) => {
-            sent.iter_mut().zip(stored).for_each(|(sent, stored)| restore(sent, stored));
-        }
-        (Value::String(sent), Value::String(stored))
-            if sent != stored && *sent == without_credentials(stored) =>
-        {
+        (Value::String(sent), Value::String(stored), Value::String(shown)) if sent == shown => {
             sent.clone_from(stored);
         }
         _ => {}
+    }
+}
+
+/// Whether a field holds what a call brings along.
+fn is_carried(field: &str) -> bool {
+    matches!(field, "headers" | "env")
+}
+
+/// The name of a header or variable that holds nothing but what was shown in its place: nobody may mean that.
+pub(crate) fn left_hidden(value: &mut Value) -> Option<String> {
+    match value {
+        Value::Object(fields) => {
+            let left = credentials(fields).find(|(_, text)| *text == MASK).map(|(name, _)| name.clone());
+            left.or_else(|| fields.values_mut().find_map(left_hidden))
+        }
+        Value::Array(items) => items.iter_mut().find_map(left_hidden),
+        _ => None,
     }
 }
 
@@ -158,6 +252,82 @@ mod tests {
         sent["spec"]["project"] = "y".into();
         restore(&mut sent, &stored);
         assert_eq!(sent["spec"], json!({"sources": [{"repoURL": "https://a:b@c/d"}], "project": "y"}));
+    }
+
+    fn hooked(headers: Value, env: Value) -> Value {
+        json!({"phases": [{"name": "canary", "preHooks": [
+            {"name": "tell", "type": "http", "http": {"url": "https://hooks.example.com", "headers": headers}},
+            {"name": "run", "type": "command", "command": {"command": ["./run"], "env": env}},
+        ]}]})
+    }
+
+    #[test]
+    fn no_literal_credentials_of_a_hook_leave_and_where_they_are_kept_is_told() {
+        for name in [
+            "Authorization",
+            "proxy-authorization",
+            "Proxy-Thing",
+            "Cookie",
+            "X-Api-Key",
+            "apikey",
+            "Private-Token",
+            "X-Auth",
+            "DB_PASSWORD",
+            "AWS_SECRET_ACCESS_KEY",
+            "clientSecret",
+            "X-Hub-Signature",
+            "GITHUB_PAT",
+            "key",
+        ] {
+            for text in ["hush", "Bearer hush", "Bearer hush{{a}}", "{{a}}hush{{b}}", "{{ \"hush\" }}"] {
+                let shown = hidden(hooked(json!({name: text}), json!({name: text})));
+                assert!(!shown.contains("hush") && shown.matches("***").count() == 2, "{name}: {shown}");
+                let applied =
+                    hidden(json!({"annotation": hooked(json!({name: text}), json!({})).to_string()}));
+                assert!(!applied.contains("hush"), "{name}: {applied}");
+            }
+            for text in ["{{secrets.pager.token}}", "Bearer {{secrets.pager.token}}", "basic  {{ x }}"] {
+                assert!(hidden(hooked(json!({name: text}), json!({}))).contains(text), "{name}: {text}");
+            }
+        }
+        for name in ["Content-Type", "Idempotency-Key", "X-Request-Id", "LOG_LEVEL", "KEYBOARD", "monkey"] {
+            assert!(
+                !hidden(hooked(json!({name: "plain"}), json!({name: "plain"}))).contains("***"),
+                "{name}"
+            );
+        }
+        let others =
+            json!({"headers": {"Authorization": "plain"}, "env": [{"name": "TOKEN", "value": "plain"}]});
+        assert!(!hidden(others).contains("***"), "a field of this name that is of no call");
+    }
+
+    #[test]
+    fn a_hidden_header_that_is_sent_back_is_the_stored_one_wherever_it_has_moved_to() {
+        let stored = hooked(json!({"Authorization": "Bearer hush", "A": "b"}), json!({"TOKEN": "quiet"}));
+        let mut sent = stored.clone();
+        hide(&mut sent);
+        let hooks = sent["phases"][0]["preHooks"].as_array_mut().expect("hooks");
+        hooks[0]["http"]["headers"]["A"] = "c".into();
+        hooks.insert(0, json!({"name": "new", "http": {"url": "https://x", "headers": {"Cookie": "mine"}}}));
+        hooks.reverse();
+        restore(&mut sent, &stored);
+        let hooks = &sent["phases"][0]["preHooks"];
+        assert_eq!(hooks[0]["command"]["env"], json!({"TOKEN": "quiet"}));
+        assert_eq!(hooks[1]["http"]["headers"], json!({"Authorization": "Bearer hush", "A": "c"}));
+        assert_eq!(hooks[2]["http"]["headers"], json!({"Cookie": "mine"}));
+        assert_eq!(left_hidden(&mut sent), None);
+        for (place, value) in
+            [("url", json!("https://elsewhere.example.com")), ("insecureSkipVerify", json!(true))]
+        {
+            let mut elsewhere = stored.clone();
+            hide(&mut elsewhere);
+            elsewhere["phases"][0]["preHooks"][0]["http"][place] = value;
+            restore(&mut elsewhere, &stored);
+            assert_eq!(left_hidden(&mut elsewhere).as_deref(), Some("Authorization"), "{place}");
+        }
+        let mut other = hooked(json!({"Authorization": "***"}), json!({}));
+        restore(&mut other, &json!({"phases": []}));
+        assert_eq!(left_hidden(&mut other).as_deref(), Some("Authorization"));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What every call needs: clients, who may what, what the operator has set.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use baton_api::{AppProject, Application, ApplicationSet};
+use baton_api::{AppProject, Application, ApplicationSet, ApplicationSpec};
 use baton_clusters::Connect;
 use jiff::Timestamp;
 use kube::Client;
@@ -12,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::audit::{self, Deed};
+use crate::audit::{self, Affected, Deed, Denials};
 use crate::auth::oidc::companion::Companion;
 use crate::auth::oidc::issuer::Issuer;
 use crate::auth::password::Decoy;
@@ -58,8 +59,6 @@ pub struct Settings {
     pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Whether browsers reach it over TLS: cookies are then sent over nothing else.
     pub secure: bool,
-    /// The version it tells.
-    pub version: String,
     /// How old settings, accounts and projects may be.
     pub fresh: Duration,
     /// The work of one password.
@@ -88,6 +87,7 @@ pub(crate) struct Inner {
     pub(crate) applications: Mirror,
     pub(crate) sets: Mirror,
     pub(crate) boards: Boards,
+    denials: Denials,
 }
 
 /// One call: who makes it, and what is set at its time.
@@ -100,6 +100,8 @@ pub struct Context {
     pub(crate) configuration: Arc<Configuration>,
     /// The sign-in by an issuer that it is part of, by which that can be ended.
     pub(crate) session: Option<String>,
+    /// How often the call was written down so far.
+    records: Arc<AtomicUsize>,
 }
 
 // === impl Settings ===
@@ -112,7 +114,6 @@ impl Settings {
             other_namespaces: None,
             now: Arc::new(Timestamp::now),
             secure: true,
-            version: "v3.5.0".to_owned(),
             fresh: Duration::from_secs(1),
             password_cost: auth::password::COST,
             webhooks: None,
@@ -122,6 +123,20 @@ impl Settings {
     /// Whether objects of people may live in a namespace.
     pub fn allows(&self, namespace: &str) -> bool {
         namespace == self.namespace || self.other_namespaces.as_ref().is_some_and(|allows| allows(namespace))
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    fn new(caller: Caller, request: &str, configuration: Arc<Configuration>) -> Context {
+        let request = request.to_owned();
+        Context { caller, request, configuration, session: None, records: Arc::default() }
+    }
+
+    /// How often the call was written down so far.
+    pub(crate) fn records(&self) -> usize {
+        self.records.load(Ordering::Relaxed)
     }
 }
 
@@ -142,6 +157,7 @@ impl Server {
             applications: Mirror::new::<Application>(),
             sets: Mirror::new::<ApplicationSet>(),
             boards: Boards::default(),
+            denials: Denials::default(),
             client,
             gate,
             sources,
@@ -165,6 +181,18 @@ impl Server {
         let lives = |set: &Arc<Value>| self.0.settings.allows(text(set, "/metadata/namespace"));
         let all = self.0.sets.all().into_iter().filter(lives);
         all.filter_map(|set| ApplicationSet::deserialize(&*set).ok()).collect()
+    }
+
+    /// Namespace, name and spec of every Application as it was last seen, where Applications may live.
+    pub fn known_applications(&self) -> Vec<(String, String, ApplicationSpec)> {
+        let told = |one: Arc<Value>| {
+            let [namespace, name] =
+                ["/metadata/namespace", "/metadata/name"].map(|field| text(&one, field).to_owned());
+            let lives = self.0.settings.allows(&namespace);
+            let spec = lives.then(|| ApplicationSpec::deserialize(&one["spec"]).ok());
+            Some((namespace, name, spec??))
+        };
+        self.0.applications.all().into_iter().filter_map(told).collect()
     }
 
     /// Waits until lists show everything there is.
@@ -201,7 +229,7 @@ impl Server {
             }
             None => return Err(Error::new(Code::Unauthenticated, "no session information")),
         };
-        Ok(Context { caller, request: request.to_owned(), configuration, session: None })
+        Ok(Context::new(caller, request, configuration))
     }
 
     /// The call of whoever it may be, for what everybody may ask.
@@ -215,7 +243,7 @@ impl Server {
             None => None,
         };
         let caller = known.unwrap_or_else(Caller::anonymous);
-        Ok(Context { caller, request: request.to_owned(), configuration, session: None })
+        Ok(Context::new(caller, request, configuration))
     }
 
     /// Whom a token makes known: one of ours, or of the issuer that the operator has set.
@@ -336,9 +364,69 @@ impl Server {
         result: Result<T, Error>,
     ) -> Result<T, Error> {
         let outcome = result.as_ref().map(drop).map_err(Clone::clone);
-        let Context { caller, request, .. } = context;
-        audit::record(&self.0.client, self.now(), caller, request, &deed, &outcome).await;
+        self.record(context, &deed, &outcome).await;
         result
+    }
+
+    /// Writes down that a call was denied before it was known what it is about. The caller learns nothing by it: the Event
+    /// stands beside an object that is there, for whoever may see that.
+    pub(crate) async fn denied(
+        &self,
+        context: &Context,
+        verb: &'static str,
+        detail: &str,
+        kind: &'static str,
+        at: (&str, &str),
+        error: &Error,
+    ) {
+        if !audit::is_denial(error) {
+            return;
+        }
+        let deed = Deed {
+            verb,
+            reason: "BatonDenied",
+            object: self.affected(context, kind, at),
+            detail: detail.to_owned(),
+            ..Deed::default()
+        };
+        self.record(context, &deed, &Err(error.clone())).await;
+    }
+
+    async fn record(&self, context: &Context, deed: &Deed, outcome: &Result<(), Error>) {
+        context.records.fetch_add(1, Ordering::Relaxed);
+        let Context { caller, request, .. } = context;
+        let denied = outcome.as_ref().is_err_and(audit::is_denial);
+        if denied && !self.0.denials.admit(caller.actor(), self.now()) {
+            return;
+        }
+        audit::record(&self.0.client, self.now(), caller, request, deed, outcome).await;
+    }
+
+    /// What a call is about, as far as it is known without asking anybody: without a uid where it is not there.
+    fn affected(&self, context: &Context, kind: &'static str, (namespace, name): (&str, &str)) -> Affected {
+        let own = &self.0.settings.namespace;
+        let namespace = if namespace.is_empty() || kind == "AppProject" { own } else { namespace };
+        let known = match kind {
+            "Application" => self.0.applications.get(namespace, name),
+            "ApplicationSet" => self.0.sets.get(namespace, name),
+            _ => None,
+        };
+        let known = known.filter(|_| self.0.settings.allows(namespace));
+        let (uid, project) = match (kind, &known) {
+            ("AppProject", _) => {
+                let uid = context.configuration.projects.get(name).and_then(|one| one.metadata.uid.clone());
+                (uid.unwrap_or_default(), String::new())
+            }
+            ("Application", Some(one)) => (
+                text(one, "/metadata/uid").to_owned(),
+                crate::handlers::applications::project(one).to_owned(),
+            ),
+            ("ApplicationSet", Some(one)) => {
+                (text(one, "/metadata/uid").to_owned(), crate::handlers::sets::project(one).to_owned())
+            }
+            _ => (String::new(), String::new()),
+        };
+        Affected { kind, namespace: namespace.to_owned(), name: name.to_owned(), uid, project }
     }
 }
 
@@ -356,5 +444,19 @@ pub(crate) fn plain(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
+    fill(&mut object);
     object
+}
+
+/// Gives an Application the parts of a status that Argo CD's answers always have: clients look into them unasked.
+pub(crate) fn fill(object: &mut Value) {
+    if object["kind"] != "Application" {
+        return;
+    }
+    for part in ["health", "sourceHydrator", "summary"] {
+        let known = &mut object["status"][part];
+        if known.is_null() {
+            *known = Value::Object(serde_json::Map::new());
+        }
+    }
 }

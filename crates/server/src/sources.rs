@@ -1,5 +1,6 @@
 //! What is wanted, as sources and generators say: given from outside, for it takes git and hosts.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -20,6 +21,24 @@ pub trait Sources: Send + Sync {
 
     /// What a revision of the only source of an Application says of itself.
     fn describe<'a>(&'a self, application: &'a Application, revision: &'a str) -> Later<'a, Described>;
+
+    /// The branches and tags of a git repository of a project, read with the credentials that are registered for it; or
+    /// as these fields of a repository's Secret say, where there are any.
+    fn references<'a>(
+        &'a self,
+        url: &'a str,
+        project: &'a str,
+        fields: Option<&'a BTreeMap<String, String>>,
+    ) -> Later<'a, References>;
+}
+
+/// What a repository has to be named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct References {
+    /// Its branches.
+    pub branches: Vec<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
 }
 
 /// What a revision of a source says of itself.

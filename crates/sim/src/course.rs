@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::checker::{Change, Entry};
 use crate::tally::Head;
-use crate::wire::Fault;
+use crate::wire::Struck;
 
 /// How long a wait must last to be told.
 const BRIEF: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub enum About {
 pub(crate) struct Witness<'w> {
     pub(crate) entries: &'w [Entry],
     pub(crate) notes: &'w [(Timestamp, About, String)],
-    pub(crate) struck: &'w [(Duration, Fault)],
+    pub(crate) struck: &'w [Struck],
     /// What commits are called.
     pub(crate) commits: &'w BTreeMap<String, String>,
     pub(crate) set: &'w str,
@@ -90,14 +90,14 @@ fn since(began: Timestamp, at: Timestamp) -> Duration {
 
 /// Puts what struck into lines of its own. What strikes all the time is gathered, and what people see as an event of its own
 /// is told already.
-fn between(mut lines: Vec<Line>, struck: &[(Duration, Fault)]) -> Vec<Line> {
+fn between(mut lines: Vec<Line>, struck: &[Struck]) -> Vec<Line> {
     let mut gathered: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut since = None;
-    let mut untold = struck.iter().filter(|(_, fault)| !fault.is_event()).peekable();
-    while let Some((at, fault)) = untold.next() {
+    let mut untold = struck.iter().filter(|struck| !struck.fault.is_event()).peekable();
+    while let Some(Struck { after: at, fault, .. }) = untold.next() {
         let first = *since.get_or_insert(*at);
         *gathered.entry(fault.words()).or_default() += 1;
-        if fault.is_frequent() && untold.peek().is_some_and(|(next, _)| *next < first + GATHERED) {
+        if fault.is_frequent() && untold.peek().is_some_and(|next| next.after < first + GATHERED) {
             continue;
         }
         let words = |(words, count): (&'static str, u64)| match count {

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::repository::{BRANCHES, Files};
 
+/// The branch of which those that follow two repositories have what they have beside.
+pub(crate) const PINNED: usize = 2;
+
 /// Namespace of the set and its Applications.
 pub(crate) const NAMESPACE: &str = "argocd";
 /// Name of the set.
@@ -40,6 +43,10 @@ pub(crate) struct Fleet {
     pub(crate) skips: BTreeMap<String, String>,
     /// Whether Applications follow several repositories and branches.
     pub(crate) spread: bool,
+    /// The beginning of a commit's id, where those that follow two repositories name a commit of the second.
+    pub(crate) pinned: Option<String>,
+    /// Whether syncs that fail may be tried again with what is new in git.
+    pub(crate) refreshes: bool,
     pub(crate) steps: Vec<Step>,
     /// `deploymentStrategy`: the phases there are in the place of steps.
     pub(crate) phased: Option<Value>,
@@ -189,7 +196,8 @@ impl Fleet {
         }
         let own = self.source("{{repo}}", "{{branch}}");
         let beside = json!({
-            "repoURL": BRANCHES[2].url, "targetRevision": BRANCHES[2].name, "path": format!("{EXTRA}/{{{{name}}}}"),
+            "repoURL": BRANCHES[PINNED].url, "path": format!("{EXTRA}/{{{{name}}}}"),
+            "targetRevision": self.pinned.as_deref().unwrap_or(&BRANCHES[PINNED].name),
         });
         let both = [self.source(&BRANCHES[0].url, &BRANCHES[0].name), beside];
         vec![
@@ -216,6 +224,9 @@ impl Fleet {
         }
         let options = if self.option { vec!["ApplyOutOfSyncOnly=false"] } else { Vec::new() };
         let mut policy = json!({"syncOptions": options});
+        if self.refreshes {
+            policy["retry"] = json!({"limit": 3, "refresh": true, "backoff": {"duration": "5s"}});
+        }
         if self.automated {
             policy["automated"] = json!({"prune": true, "selfHeal": true});
         }

@@ -1,17 +1,19 @@
 //! What the simulator once found, each in a world as small as it can be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::action::{Action, Edit};
-use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step};
+use crate::dice::Dice;
+use crate::fleet::{Content, Deletion, Element, Fleet, Home, Mood, Step, phase_per_tier};
+use crate::foreign::Temper;
 use crate::receiver::Manner;
 use crate::repository::BRANCHES;
 use crate::run;
-use crate::scenario::{AFTER, BEFORE, Ending, Kind, Process, STILL, Scenario};
-use crate::wire::{Blow, Doom, Moment, Weather};
+use crate::scenario::{AFTER, BEFORE, Ending, Kind, PROGRESS, Process, STILL, Scenario};
+use crate::wire::{Blow, Doom, Fault, Moment, Weather};
 
 /// A fleet of which each is in a tier; one of each step may be under way.
 fn fleet(tiers: &[usize]) -> Fleet {
@@ -57,6 +59,8 @@ fn scenario(fleet: Fleet, moods: &[Mood], actions: Vec<(u64, Action)>) -> Scenar
         weather: Weather::default(),
         dooms: BTreeMap::new(),
         behind: Duration::ZERO,
+        tagged: false,
+        slow_git: Duration::ZERO,
         skew: BTreeMap::new(),
         second: None,
         foreign: None,
@@ -167,4 +171,91 @@ fn what_was_to_be_healed_and_was_edited_since_is_not_synced_as_it_was_edited() {
         ..scenario(fleet(&[0, 0]), &[Mood::Good, Mood::Good], actions)
     };
     assert_eq!(judged(scenario), [""; 0]);
+}
+
+#[test]
+fn whoever_holds_a_slot_holds_it_before_a_leader_who_has_not_seen_it() {
+    for seed in 1..9 {
+        // One of two is there again, and started, before the other leader hears of it.
+        let recreate = Action::Recreate { app: "app-0".to_owned() };
+        let weather = Weather { lag: Duration::from_secs(5), ..Weather::default() };
+        let second = Some((Duration::from_secs(5), Duration::from_secs(300)));
+        let scenario =
+            scenario(fleet(&[0, 0]), &[Mood::Good, Mood::Slow], vec![(0, recreate), (2_000, push())]);
+        assert_eq!(judged(Scenario { seed, weather, second, ..scenario }), [""; 0], "seed {seed}");
+    }
+}
+
+#[test]
+fn what_was_written_and_not_synced_is_not_brought_in_by_healing() {
+    // People sync the first step: they have not yet, when the template changes, and then one of them comes later.
+    let mut fleet = fleet(&[0, 0, 1]);
+    fleet.steps[0].max_update = Some(json!(0));
+    let actions = vec![
+        (0, Action::SyncByHand),
+        (20_000, Action::Variant),
+        (5_000, Action::Relabel { app: "app-1".to_owned(), tier: 1 }),
+        // It has not looked at the new commit yet.
+        (5_000, Action::Push { branch: 0, noticed: vec!["app-0".to_owned()] }),
+    ];
+    assert_eq!(violations(fleet, &[Mood::Good, Mood::Good], actions), [""; 0]);
+}
+
+#[test]
+fn answers_that_are_lost_time_and_again_are_asked_for_until_one_comes() {
+    for seed in 1..13 {
+        let scenario = scenario(fleet(&[0, 1]), &[Mood::Good, Mood::Good], vec![(0, push())]);
+        let temper = Temper::new(&mut Dice::new(seed, "temper"));
+        let foreign = Some(Temper { nonce: true, loses: 80, ..temper });
+        let scenario = Scenario { seed, foreign, ..scenario };
+        assert_eq!(judged(scenario), [""; 0], "seed {seed}");
+    }
+}
+
+/// Two phases with a hook before and after each, and a commit that goes through them.
+fn phased() -> Scenario {
+    let fleet = Fleet { steps: Vec::new(), phased: Some(phase_per_tier(2)), ..fleet(&[0, 1]) };
+    let scenario = scenario(fleet, &[Mood::Good, Mood::Good], vec![(0, push())]);
+    Scenario { waits: PROGRESS, receiver: Manner::Steady(BTreeSet::new()), ..scenario }
+}
+
+/// A controller dies before and after each moment there is of a kind, once in each world, until there is none left.
+fn dies_at_each(process: Process, moment: fn(u64) -> Moment, faults: [Fault; 2]) -> u64 {
+    let mut number = 0;
+    loop {
+        number += 1;
+        let mut struck = 0;
+        for (blow, fault) in [Blow::Before, Blow::After].into_iter().zip(faults) {
+            let doom = (Doom { moment: moment(number), blow }, Duration::from_secs(2));
+            let dooms = BTreeMap::from([(process, vec![doom])]);
+            let report = run::world(Scenario { dooms, ..phased() }, false);
+            assert!(report.violations.is_empty(), "{fault:?} {number}:\n{report}");
+            let words = format!("fault: {}", fault.words());
+            struck += report.counts.get(&words).copied().unwrap_or_default();
+        }
+        if struck == 0 {
+            return number - 1;
+        }
+    }
+}
+
+#[test]
+fn a_controller_of_sets_that_dies_before_or_after_any_call_of_a_phased_rollout_takes_it_up_again() {
+    let faults = [Fault::CallCrashBefore, Fault::CallCrashAfter];
+    // Four in the first rollout, and four in the second.
+    assert_eq!(dies_at_each(Process::Sets, Moment::Call, faults), 8);
+}
+
+#[test]
+fn a_controller_of_sets_that_dies_before_or_after_any_write_of_a_phased_rollout_takes_it_up_again() {
+    let faults = [Fault::CrashBefore, Fault::CrashAfter];
+    let writes = dies_at_each(Process::Sets, Moment::Write, faults);
+    assert!(writes > 40, "{writes} writes");
+}
+
+#[test]
+fn an_application_controller_that_dies_before_or_after_any_write_of_a_phased_rollout_takes_it_up_again() {
+    let faults = [Fault::CrashBefore, Fault::CrashAfter];
+    let writes = dies_at_each(Process::Applications, Moment::Write, faults);
+    assert!(writes > 10, "{writes} writes");
 }

@@ -1,7 +1,7 @@
 //! A world around somebody's own ApplicationSet: its Applications, steps and policies as they are, and everything that
 //! they deploy from and to made up.
 
-pub(crate) mod phases;
+mod phases;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::phases::Phased;
 use crate::action::{Action, Edit};
+use crate::checker::{FAILING, PHASE};
 use crate::dice::Dice;
 use crate::fleet::{Content, EXTRA, Element, Fleet, Home, Mood, NAMESPACE, SET, TARGET_NAMESPACE};
 use crate::fleet::{VARIANTS, server};
@@ -19,7 +20,7 @@ use crate::receiver::Manner;
 use crate::repository::Branch;
 use crate::run::{self, Report};
 use crate::scenario::{self, Ending, Kind, Process, Scenario};
-use crate::wire::{Blow, Doom, Fault, Moment, Weather};
+use crate::wire::{Blow, Doom, Fault, Moment, Pattern, Weather};
 use crate::world::CONTROL;
 
 /// How many Applications a world has room for.
@@ -112,7 +113,9 @@ impl Faults {
         for word in words {
             let named = |fault: &Fault| {
                 let name = fault.name();
-                name == word || name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
+                name == word
+                    || name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
+                    || fault.pattern().is_some_and(|pattern| pattern.name().0 == word)
             };
             match word {
                 "none" => {}
@@ -122,7 +125,7 @@ impl Faults {
                     let meant: Vec<Fault> = Fault::ALL.into_iter().filter(named).collect();
                     faults.extend(&meant);
                     if faults.len() == before && meant.is_empty() {
-                        let names: Vec<String> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+                        let names: Vec<String> = Faults::known().into_iter().map(|(name, _)| name).collect();
                         return Err(format!("no fault is named {word:?}: none, all, {}", names.join(", ")));
                     }
                 }
@@ -131,9 +134,11 @@ impl Faults {
         Ok(Faults(faults))
     }
 
-    /// Every name with what it means.
+    /// Every name with what it means, those of patterns after those of faults.
     pub fn known() -> Vec<(String, &'static str)> {
-        Fault::ALL.iter().map(|fault| (fault.name(), fault.words())).collect()
+        let patterns =
+            Pattern::ALL.into_iter().map(Pattern::name).map(|(name, words)| (name.to_owned(), words));
+        Fault::ALL.iter().map(|fault| (fault.name(), fault.words())).chain(patterns).collect()
     }
 
     /// Whether there is none.
@@ -246,9 +251,9 @@ impl Given {
             .map(|process| (process, blows((&mut dice, &mut calling), process, &plan.faults)))
             .into_iter()
             .collect();
-        let second = plan
-            .faults
-            .has(Fault::SecondLeader)
+        // Clocks that differ belong to two.
+        let apart = plan.faults.has(Fault::ApartClocks);
+        let second = (apart || plan.faults.has(Fault::SecondLeader))
             .then(|| (Duration::from_secs(dice.between(5, 60)), Duration::from_secs(dice.between(60, 300))));
         let mut moods = Dice::new(seed, "commits");
         let commits = (0..self.branches.len()).map(|branch| self.commits(&mut moods, branch, plan)).collect();
@@ -263,7 +268,9 @@ impl Given {
             weather: Weather::of(&plan.faults.0),
             dooms,
             behind: Duration::from_secs(if plan.faults.has(Fault::GitBehind) { 20 } else { 0 }),
-            skew: scenario::skew(&mut Dice::new(seed, "skew"), plan.faults.has(Fault::Skew)),
+            tagged: false,
+            slow_git: Duration::from_secs(if plan.faults.has(Fault::GitSlow) { 5 } else { 0 }),
+            skew: scenario::skew(&mut Dice::new(seed, "skew"), apart || plan.faults.has(Fault::Skew)),
             second,
             foreign: None,
             before: Duration::from_secs(900) + Duration::from_secs(60) * apps,
@@ -295,7 +302,7 @@ impl Given {
         let mut object = self.object.clone();
         if !plan.failing_calls.is_empty() {
             // The judge must know that somebody does not answer well.
-            object["metadata"]["annotations"][phases::FAILING] = "true".into();
+            object["metadata"]["annotations"][FAILING] = "true".into();
         }
         Fleet {
             elements: self.elements.clone(),
@@ -383,6 +390,10 @@ fn blows(
             dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(100, 20_000))));
         }
     }
+    if faults.has(Fault::CrashAtRead) {
+        let doom = Doom { moment: Moment::Read(calling.between(5, 40)), blow: Blow::Before };
+        dooms.push((doom, Duration::from_millis(calling.between(100, 20_000))));
+    }
     let calls = [(Fault::CallCrashBefore, Blow::Before), (Fault::CallCrashAfter, Blow::After)];
     for (_, blow) in calls.into_iter().filter(|(fault, _)| process == Process::Sets && faults.has(*fault)) {
         let moment = Moment::Call(calling.between(1, 3));
@@ -409,7 +420,7 @@ fn object(
     let element = |(name, app): (&String, &Value)| {
         let mut element = json!({"name": name, "patch": app.to_string()});
         if let Some(phase) = phased.and_then(|phased| phased.places.get(name)) {
-            element[phases::LABEL] = phase.as_str().into();
+            element[PHASE] = phase.as_str().into();
         }
         element
     };

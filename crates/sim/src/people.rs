@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::action::{Action, Edit, Operation};
-use crate::fleet::{Element, Fleet, Home, NAMESPACE, SET, TARGET_NAMESPACE, VARIANTS};
+use crate::fleet::{Element, Fleet, Home, NAMESPACE, PINNED, SET, TARGET_NAMESPACE, VARIANTS};
+use crate::repository::SHORT;
 use crate::scenario::{Ending, Scenario};
 use crate::world::{CONTROL, World};
 
@@ -51,6 +52,12 @@ pub(crate) struct People<'w> {
     pub(crate) helped: Vec<(Timestamp, Action)>,
 }
 
+/// The first commit of what some have beside, as people write it where references are tags.
+fn pinned(world: &World) -> Option<String> {
+    let commits = world.repositories.commits(PINNED);
+    commits.first().filter(|_| world.repositories.are_tagged()).map(|commit| commit[..SHORT].to_owned())
+}
+
 impl<'w> People<'w> {
     pub(crate) fn new(world: &'w World, scenario: &Scenario) -> People<'w> {
         let branches = world.repositories.branches().len();
@@ -58,7 +65,7 @@ impl<'w> People<'w> {
         let pushed = vec![0; branches];
         People {
             world,
-            fleet: scenario.fleet.clone(),
+            fleet: Fleet { pinned: pinned(world), ..scenario.fleet.clone() },
             gone: BTreeMap::new(),
             pushed,
             pushes,

@@ -30,6 +30,11 @@ impl Branch {
     }
 }
 
+/// How much of a commit's id says which it is.
+pub(crate) const SHORT: usize = 9;
+/// From here on `git fast-import` knows tags, below commits.
+const TAGS: usize = 1_000_000;
+
 /// The repository whose objects all others share.
 const ALL: &str = "all.git";
 
@@ -42,18 +47,24 @@ pub(crate) struct Repositories {
     branches: Vec<Branch>,
     /// By branch, in order.
     commits: Vec<Vec<String>>,
+    /// The tag that names each commit, where annotated tags that are moved stand in the place of branches.
+    tags: Option<Vec<Vec<String>>>,
 }
 
 impl Repositories {
-    /// Repositories in which the first of each branch's commits was pushed.
-    pub(crate) fn new(branches: &[Branch], made: &[Vec<Files>]) -> std::io::Result<Repositories> {
+    /// Repositories in which the first of each branch's commits was pushed. `tagged` makes annotated tags of all branches.
+    pub(crate) fn new(
+        branches: &[Branch],
+        made: &[Vec<Files>],
+        tagged: bool,
+    ) -> std::io::Result<Repositories> {
         let directory = tempfile::tempdir()?;
         // All share their objects, so that one process makes them all.
         let all = directory.path().join(ALL);
         bare(&all)?;
         std::fs::create_dir_all(all.join("objects/pack"))?;
-        let commits = import(&all, made)?;
-        let repositories = Repositories { directory, branches: branches.to_vec(), commits };
+        let (commits, tags) = import(&all, made, tagged)?;
+        let repositories = Repositories { directory, branches: branches.to_vec(), commits, tags };
         for branch in branches {
             let root = repositories.path(&branch.url);
             if !root.exists() {
@@ -94,13 +105,14 @@ impl Repositories {
             let (root, mirror) = (self.path(&branch.url), self.mirror(&branch.url));
             if !mirror.exists() {
                 std::fs::create_dir_all(mirror.join("refs/heads"))?;
+                std::fs::create_dir_all(mirror.join("refs/tags"))?;
                 // Not those of the repository: where that is away, its mirror is not.
                 std::os::unix::fs::symlink(&objects, mirror.join("objects"))?;
                 for file in ["HEAD", "config"] {
                     std::fs::copy(root.join(file), mirror.join(file))?;
                 }
             }
-            let reference = Path::new("refs/heads").join(&*branch.name);
+            let reference = self.reference(&branch.name);
             std::fs::copy(root.join(&reference), mirror.join(reference))?;
         }
         Ok(())
@@ -116,10 +128,27 @@ impl Repositories {
         self.commits.get(branch).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The commit that a branch points to.
-    pub(crate) fn tip(root: &Path, branch: &str) -> std::io::Result<String> {
-        let text = std::fs::read_to_string(root.join("refs/heads").join(branch))?;
+    /// What a branch points to: a commit, or the tag of one.
+    pub(crate) fn tip(&self, root: &Path, branch: &str) -> std::io::Result<String> {
+        let text = std::fs::read_to_string(root.join(self.reference(branch)))?;
         Ok(text.trim().to_owned())
+    }
+
+    /// Whether annotated tags stand in the place of branches.
+    pub(crate) fn are_tagged(&self) -> bool {
+        self.tags.is_some()
+    }
+
+    /// What else may be said for a commit: its tag, and the beginning of its id.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tags = self.tags.iter().flatten().flatten().map(String::as_str);
+        let commits = || self.commits.iter().flatten().map(String::as_str);
+        let short = commits().map(|commit| (&commit[..SHORT], commit));
+        tags.zip(commits()).chain(short.filter(|_| self.are_tagged()))
+    }
+
+    fn reference(&self, branch: &str) -> PathBuf {
+        Path::new(if self.are_tagged() { "refs/tags" } else { "refs/heads" }).join(branch)
     }
 
     /// Moves a branch to a commit.
@@ -137,10 +166,10 @@ impl Repositories {
     }
 
     fn point(&self, root: &Path, branch: usize, commit: usize) -> std::io::Result<()> {
-        let name = &self.branches[branch].name;
-        let reference = root.join("refs/heads").join(&**name);
+        let reference = root.join(self.reference(&self.branches[branch].name));
         let next = reference.with_extension("lock");
-        std::fs::write(&next, format!("{}\n", self.commits[branch][commit]))?;
+        let named = self.tags.as_ref().unwrap_or(&self.commits);
+        std::fs::write(&next, format!("{}\n", named[branch][commit]))?;
         std::fs::rename(next, reference)
     }
 
@@ -168,8 +197,11 @@ fn bare(root: &Path) -> std::io::Result<()> {
     std::fs::write(root.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
 }
 
-/// Makes the commits of all branches, and tells their ids.
-fn import(root: &Path, branches: &[Vec<Files>]) -> std::io::Result<Vec<Vec<String>>> {
+/// By branch, ids in order.
+type Ids = Vec<Vec<String>>;
+
+/// Makes the commits of all branches, and tells their ids, and those of their tags.
+fn import(root: &Path, branches: &[Vec<Files>], tagged: bool) -> std::io::Result<(Ids, Option<Ids>)> {
     let mut child = Command::new("git")
         // Nobody needs a world after its machine went down.
         .args(["-c", "fastimport.unpackLimit=0", "-c", "core.fsync=none"])
@@ -181,21 +213,26 @@ fn import(root: &Path, branches: &[Vec<Files>]) -> std::io::Result<Vec<Vec<Strin
         .stdout(Stdio::piped())
         .spawn()?;
     let input: String =
-        branches.iter().enumerate().map(|(branch, commits)| stream(branch, commits)).collect();
+        branches.iter().enumerate().map(|(branch, commits)| stream(branch, commits, tagged)).collect();
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input.as_bytes())?;
     }
     let output = child.wait_with_output()?;
     let ids = String::from_utf8(output.stdout).unwrap_or_default();
-    if !output.status.success() || ids.lines().count() != branches.iter().map(Vec::len).sum::<usize>() {
+    let ids: Vec<&str> = ids.lines().collect();
+    let each = if tagged { 2 } else { 1 };
+    if !output.status.success() || ids.len() != each * branches.iter().map(Vec::len).sum::<usize>() {
         return Err(std::io::Error::other(format!("git fast-import: {}", output.status)));
     }
-    let mut ids = ids.lines().map(str::to_owned);
-    Ok(branches.iter().map(|commits| ids.by_ref().take(commits.len()).collect()).collect())
+    let every = |of: usize| {
+        let mut ids = ids.iter().skip(of).step_by(each).map(|id| (*id).to_owned());
+        branches.iter().map(|commits| ids.by_ref().take(commits.len()).collect()).collect()
+    };
+    Ok((every(0), tagged.then(|| every(1))))
 }
 
-/// The commits of a branch as `git fast-import` reads them; it tells each one's id.
-fn stream(branch: usize, commits: &[Files]) -> String {
+/// The commits of a branch as `git fast-import` reads them, each with its tag where there are tags; it tells their ids.
+fn stream(branch: usize, commits: &[Files], tagged: bool) -> String {
     let mut text = String::new();
     for (number, files) in commits.iter().enumerate() {
         let time = 1_760_000_000 + number;
@@ -212,6 +249,14 @@ fn stream(branch: usize, commits: &[Files]) -> String {
             let _ = writeln!(text, "M 644 inline {path}\ndata {}\n{content}", content.len());
         }
         let _ = writeln!(text, "\nget-mark :{mark}");
+        if tagged {
+            let _ = write!(
+                text,
+                "tag made/{branch}/{number}\nmark :{0}\nfrom :{mark}\ntagger Sim <sim@example.com> {time} +0000\n\
+                 data 3\ntag\nget-mark :{0}\n",
+                TAGS + mark
+            );
+        }
     }
     text
 }
@@ -224,7 +269,7 @@ mod tests {
     fn commits_are_made_ahead_and_pushed_one_by_one() {
         let file = |text: &str| vec![("app/file.yaml".to_owned(), text.to_owned())];
         let made = [vec![file("one"), file("two")], vec![file("other")]];
-        let repositories = Repositories::new(&BRANCHES, &made).expect("repositories");
+        let repositories = Repositories::new(&BRANCHES, &made, false).expect("repositories");
         let root = repositories.path(&BRANCHES[0].url);
         let shown = |branch: &str| {
             let output = Command::new("git")
@@ -239,7 +284,28 @@ mod tests {
         repositories.push(0, 1).expect("a push");
         assert!(repositories.set_away(&BRANCHES[0].url, false));
         assert_eq!((shown("main"), shown("release")), ("two".to_owned(), "other".to_owned()));
-        let again = Repositories::new(&BRANCHES, &made).expect("repositories");
+        let again = Repositories::new(&BRANCHES, &made, true).expect("repositories");
         assert_eq!(again.commits(0), repositories.commits(0), "ids depend on nothing but the content");
+    }
+
+    #[test]
+    fn annotated_tags_are_moved_where_they_stand_in_the_place_of_branches() {
+        let file = |text: &str| vec![("app/file.yaml".to_owned(), text.to_owned())];
+        let made = [vec![file("one"), file("two")], vec![file("other")]];
+        let repositories = Repositories::new(&BRANCHES, &made, true).expect("repositories");
+        let root = repositories.path(&BRANCHES[0].url);
+        let tell = |arguments: &[&str]| {
+            let output = Command::new("git").args(arguments).current_dir(&root).output().expect("git runs");
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        };
+        repositories.push(0, 1).expect("a push");
+        let tag = repositories.tip(&root, "main").expect("a tag");
+        assert_eq!(tell(&["cat-file", "-t", "main"]), "tag");
+        assert_eq!(tell(&["rev-parse", "main"]), tag);
+        let second = &repositories.commits(0)[1];
+        assert_eq!(tell(&["rev-parse", "main^{commit}"]), *second);
+        let named: Vec<&str> =
+            repositories.aliases().filter(|(_, commit)| commit == second).map(|(alias, _)| alias).collect();
+        assert_eq!(named, [&*tag, &second[..SHORT]]);
     }
 }

@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use crate::action::Action;
 use crate::checker::{self, Case, Entry, Git, Shown, Violation};
 use crate::course::{self, About, Line, Witness};
-use crate::fleet::{EXTRA, SET, VARIANTS, server};
+use crate::fleet::{EXTRA, PINNED, SET, VARIANTS, server};
 use crate::people::People;
-use crate::scenario::{Ending, Scenario};
+use crate::repository::BRANCHES;
+use crate::scenario::{Ending, Process, Scenario};
 use crate::wire::{Blind, Fault};
 use crate::world::{World, epoch};
 use crate::{tally, timeline};
@@ -27,6 +28,8 @@ const PROMPT: SignedDuration = SignedDuration::from_secs(10);
 const SLACK: SignedDuration = SignedDuration::from_secs(45);
 /// How much later where watches are cut and begun anew.
 const CUTS: SignedDuration = SignedDuration::from_secs(15);
+/// How much later where lists are old: so far back lies what the last versions of a quiet cluster were.
+const OLD_LISTS: SignedDuration = SignedDuration::from_secs(120);
 /// How much later where answers are waited for until time is up, twice in a row.
 const SILENCE: SignedDuration = SignedDuration::from_secs(75);
 /// How long nothing may have been written before a world counts as at rest: longer than a controller leaves what it
@@ -166,6 +169,7 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
         by_people: &people.removed,
         slack: slack(&scenario),
         moment: if scenario.is_smooth() { MOMENT } else { slack(&scenario) },
+        apart: apart(&scenario),
         ended: rested,
         calls: &calls,
         good: &good,
@@ -182,7 +186,8 @@ async fn run(scenario: Scenario, telling: Telling<'_>) -> Report {
     let waiting = World::objects(&world.control, "applicationsets.argoproj.io").remove(SET);
     let waiting = waiting.iter().flat_map(course::waits);
     let waiting = waiting.map(|(reason, objects)| course::told_in_short(&reason, &objects)).collect();
-    let (counts, fingerprint) = (counts(&people, &world, &entries), fingerprint(&entries));
+    let counts = counts(&people, &world, (&entries, &git), scenario.foreign.is_some());
+    let fingerprint = fingerprint(&entries);
     Report { seed: scenario.number(), violations, counts, timeline, course, waiting, fingerprint }
 }
 
@@ -231,13 +236,23 @@ fn slack(scenario: &Scenario) -> SignedDuration {
     let lag = SignedDuration::try_from(weather.lag * 2).unwrap_or(SignedDuration::ZERO);
     // What a stand-in tells was found a while before.
     let toil = scenario.foreign.as_ref().map_or(Duration::ZERO, |temper| temper.late + temper.slow * 4);
-    let toil = SignedDuration::try_from(toil + scenario.behind).unwrap_or(SignedDuration::ZERO);
+    // What is decided on was read in several looks.
+    let toil =
+        SignedDuration::try_from(toil + scenario.behind + scenario.slow_git * 6 + weather.slow_members * 6)
+            .unwrap_or(SignedDuration::ZERO);
     if scenario.is_smooth() {
         return PROMPT + lag + toil;
     }
     let cuts = if weather.cut.is_some() { CUTS } else { SignedDuration::ZERO };
     let silence = if weather.is_silent() { SILENCE } else { SignedDuration::ZERO };
-    SLACK + cuts + silence + toil
+    let old = if weather.stale > 0 { OLD_LISTS } else { SignedDuration::ZERO };
+    SLACK + cuts + old + silence + toil
+}
+
+/// How far the clocks of two leaders are apart: what one of them is ahead, the other is behind.
+fn apart(scenario: &Scenario) -> SignedDuration {
+    let wrong = scenario.second.and_then(|_| scenario.skew.get(&Process::Sets));
+    SignedDuration::from_secs(wrong.map_or(0, |wrong| 2 * wrong.abs()))
 }
 
 /// Waits until nothing was written for a while from now on; false where it never is.
@@ -294,6 +309,12 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
             }
         }
     }
+    git.aliases =
+        world.repositories.aliases().map(|(alias, commit)| (alias.to_owned(), commit.to_owned())).collect();
+    if let Some(short) = &people.fleet.pinned {
+        let url = BRANCHES[PINNED].url.to_string();
+        git.pushes.push((Timestamp::MIN, (url, short.clone()), git.commit(short).to_owned()));
+    }
     for (at, branch, commit) in &people.pushes {
         let to = &world.repositories.branches()[*branch];
         let Some(commit) = world.repositories.commits(*branch).get(*commit) else { continue };
@@ -302,25 +323,32 @@ fn git(scenario: &Scenario, world: &World, people: &People<'_>) -> Git {
     git
 }
 
-fn counts(people: &People<'_>, world: &World, entries: &[Entry]) -> BTreeMap<String, u64> {
+fn counts(
+    people: &People<'_>,
+    world: &World,
+    (entries, git): (&[Entry], &Git),
+    is_foreign: bool,
+) -> BTreeMap<String, u64> {
     let mut counts = tally::happened(entries, SET);
     let faults = world.air.tally().into_iter();
     let faults = faults.map(|(fault, number)| (format!("fault: {}", fault.words()), number));
     let actions = people.tally.iter().map(|(word, number)| (format!("action: {word}"), *number));
     let answers = world.log.fates.lock().clone().into_iter();
     let answers = answers.map(|(fate, number)| (tally::answered(fate), number));
-    counts.extend(faults.chain(actions).chain(answers));
-    for ((pattern, who), number) in world.air.patterns() {
-        counts.insert(tally::pattern(pattern, &who), number);
-    }
-    // Of approvals and phases only what struck while one was waited for, or under way.
-    for (whose, times) in tally::meanwhile(entries, SET) {
-        for (after, fault) in world.air.struck() {
-            let at = epoch() + after;
-            let (true, Some(pattern)) = (times.iter().any(|time| time.contains(&at)), fault.pattern()) else {
-                continue;
-            };
-            *counts.entry(tally::pattern(pattern, whose)).or_default() += 1;
+    let names = tally::names(entries, &git.aliases);
+    counts.extend(faults.chain(actions).chain(answers).chain(names));
+    // Of approvals and phases only what befell who sees to them while one was waited for, or under way.
+    let meanwhile = tally::meanwhile(entries, SET);
+    for struck in world.air.struck() {
+        let Some(pattern) = struck.fault.pattern() else { continue };
+        let at = epoch() + struck.after;
+        let who = if is_foreign && *struck.whom == *tally::APPLICATIONS { "stand-in" } else { &struck.whom };
+        let concerned = meanwhile
+            .iter()
+            .filter(|mean| *mean.who == *who && mean.times.iter().any(|time| time.contains(&at)))
+            .map(|mean| mean.what);
+        for led in concerned.chain([who]) {
+            *counts.entry(tally::pattern(pattern, led)).or_default() += 1;
         }
     }
     counts
@@ -342,6 +370,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.timeline {
             writeln!(f, "{line}")?;
+        }
+        for (what, count) in self.counts.iter().filter(|(_, count)| **count > 0) {
+            writeln!(f, "{count:>9} {what}")?;
         }
         for violation in &self.violations {
             writeln!(f, "seed {}: {violation}", self.seed)?;

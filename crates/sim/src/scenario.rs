@@ -73,6 +73,10 @@ pub(crate) struct Scenario {
     pub(crate) dooms: BTreeMap<Process, Vec<(Doom, Duration)>>,
     /// How far behind the git is that the Application controller reads.
     pub(crate) behind: Duration,
+    /// Whether annotated tags that are moved stand in the place of branches.
+    pub(crate) tagged: bool,
+    /// How long a look at git takes either controller at least.
+    pub(crate) slow_git: Duration,
     /// How wrong the clock of either controller is, in seconds.
     pub(crate) skew: BTreeMap<Process, i64>,
     /// How the Application controller behaves, where it is a stand-in for somebody else's.
@@ -169,14 +173,24 @@ impl Scenario {
         };
         draft.draw(action, featured, alone);
         let (actions, pushes) = (draft.actions, draft.pushes);
+        // Beside, so that whatever else is drawn is what it was.
+        let mut forms = Dice::new(seed, "forms");
+        let tagged = wide && fleet.spread && forms.chance(50);
+        fleet.refreshes = wide && forms.chance(15);
+        // Everything takes long, and half of what is found is lost.
+        let dull = wide && action == "Push" && forms.chance(70);
         let mut dice = Dice::new(seed, "commits");
         let guarded = action == "Approve" || dice.chance(if action == "Recreate" { 60 } else { 12 });
         // Where all are slow, much happens in the middle of a rollout.
         let slow = dice.chance(if action == "Storm" { 60 } else { 15 });
         let branches = pushes.iter().zip(["m", "r", "x"]);
-        let commits = branches
+        let mut commits: Vec<Vec<BTreeMap<String, Content>>> = branches
             .map(|(pushes, tag)| commits(&mut dice, tag, (guarded, slow, action == "Retry"), pushes + 1))
             .collect();
+        if dull {
+            let good = commits.iter_mut().flatten().flat_map(BTreeMap::values_mut);
+            good.filter(|content| content.mood == Mood::Good).for_each(|content| content.mood = Mood::Slow);
+        }
         let mut dice = Dice::new(seed, "faults");
         let weather = Weather::new(&mut Dice::new(seed, "weather"), featured, alone, wide);
         let wrong = featured == Fault::Skew || (dice.chance(10) && !alone);
@@ -187,7 +201,7 @@ impl Scenario {
             false => Duration::ZERO,
         };
         // People hold a rollout where nothing moves.
-        let holds = ["Pause", "Abort"].contains(&action);
+        let holds = ["Pause", "Abort"].contains(&action).then_some(fleet.elements.len() as u64);
         let mut dooms: BTreeMap<Process, Vec<(Doom, Duration)>> = [Process::Sets, Process::Applications]
             .map(|process| (process, dooms(&mut dice, process, featured, (alone, holds))))
             .into_iter()
@@ -201,6 +215,8 @@ impl Scenario {
                 .or_default()
                 .push((doom, Duration::from_secs(late.between(1, 10))));
         }
+        let (slow_git, slow_members) = companions(seed, &mut dooms, wide && !alone);
+        let weather = Weather { slow_members, ..weather };
         let second = (featured == Fault::SecondLeader || (dice.chance(12) && !alone)).then(|| {
             let seconds = |least, most, dice: &mut Dice| Duration::from_secs(dice.between(least, most));
             (seconds(5, 60, &mut dice), seconds(60, 300, &mut dice))
@@ -209,7 +225,12 @@ impl Scenario {
         let waits = Duration::from_secs(if fleet.phased.is_some() { PROGRESS_DEADLINE } else { 0 });
         let mut dice = Dice::new(seed, "foreign");
         // Where people approve, and how that is waited for, is a matter of our own.
-        let foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
+        let mut foreign = (dice.chance(FOREIGN) && !guarded).then(|| Temper::new(&mut dice));
+        if let Some(temper) = foreign.as_mut().filter(|_| dull) {
+            (temper.nonce, temper.split, temper.loses) = (true, true, 75);
+            (temper.least, temper.late) = (Duration::from_secs(6), Duration::from_secs(8));
+            temper.slow = Duration::from_millis(500);
+        }
         Scenario {
             seed,
             kind: if wide { Kind::Wide } else { Kind::Usual },
@@ -222,6 +243,8 @@ impl Scenario {
             weather,
             dooms,
             behind,
+            tagged,
+            slow_git,
             skew,
             second,
             before: BEFORE,
@@ -254,6 +277,8 @@ impl Scenario {
             && weather.stale == 0
             && self.dooms.values().all(Vec::is_empty)
             && self.second.is_none()
+            && self.slow_git.is_zero()
+            && weather.slow_members.is_zero()
             && !self.actions.iter().any(|(_, action)| action.fault().is_some())
     }
 }
@@ -278,16 +303,40 @@ impl Kind {
     }
 }
 
+/// What comes with other faults: a controller may die at a read, and looks at git, and what members answer, may take a
+/// while, which is told.
+fn companions(
+    seed: u64,
+    dooms: &mut BTreeMap<Process, Vec<(Doom, Duration)>>,
+    are_about: bool,
+) -> (Duration, Duration) {
+    let mut dice = Dice::new(seed, "companions");
+    if !are_about {
+        return (Duration::ZERO, Duration::ZERO);
+    }
+    if dice.chance(12) {
+        let process = *dice.pick(&[Process::Sets, Process::Applications]);
+        let doom = Doom { moment: Moment::Read(dice.between(1, 60)), blow: Blow::Before };
+        let away = Duration::from_millis(dice.between(100, 20_000));
+        dooms.entry(process).or_default().insert(0, (doom, away));
+    }
+    let mut takes = |chance: u64, seconds: &[u64]| match dice.chance(chance) {
+        true => Duration::from_secs(*dice.pick(seconds)),
+        false => Duration::ZERO,
+    };
+    (takes(8, &[1, 4, 15]), takes(8, &[1, 5]))
+}
+
 /// The blows to one controller.
 fn dooms(
     dice: &mut Dice,
     process: Process,
     featured: Fault,
-    (alone, holds): (bool, bool),
+    (alone, holds): (bool, Option<u64>),
 ) -> Vec<(Doom, Duration)> {
     let others = |dice: &mut Dice, percent: u64| dice.chance(percent) && !alone;
     let freezes = process == Process::Sets
-        && (featured == Fault::FrozenLeader || others(dice, 15) || (holds && dice.chance(50)));
+        && (featured == Fault::FrozenLeader || others(dice, 15) || (holds.is_some() && dice.chance(50)));
     let crashes = if others(dice, 40) { dice.between(1, 3) } else { 0 };
     let sure = match (process, featured) {
         (_, Fault::CrashBefore) => Some(Blow::Before),
@@ -296,10 +345,11 @@ fn dooms(
     };
     let mut dooms = Vec::new();
     if freezes {
-        let moment = match dice.chance(75) {
-            true if holds => Moment::Recorded(dice.between(6, 20)),
-            true => Moment::Recorded(dice.between(1, 10)),
-            false => Moment::Write(dice.between(1, 25)),
+        let moment = match (dice.chance(75), holds) {
+            // In the rollout that is held, not in the first, in which each is started once.
+            (true, Some(apps)) => Moment::Started(apps + dice.between(1, 3)),
+            (true, None) => Moment::Recorded(dice.between(1, 10)),
+            (false, _) => Moment::Write(dice.between(1, 25)),
         };
         let blow = Blow::Freeze(Duration::from_millis(dice.between(500, 20_000)));
         dooms.push((Doom { moment, blow }, Duration::from_millis(dice.between(0, 60_000))));

@@ -1,6 +1,6 @@
 //! How often things happened in a world, and what is known to happen, so that nothing goes untried unnoticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use baton_rollout::blocker::Reason;
@@ -29,11 +29,34 @@ const INTENTS: [(char, &str); 8] = [
 /// How Applications come to be done, by the letters the head has for it.
 const DONE: [(char, &str); 5] =
     [('d', "Synced"), ('u', "Unchanged"), ('o', "Override"), ('s', "Skipped"), ('t', "Tolerated")];
+/// What may become of a phase.
+const PHASE_STATES: [&str; 12] = [
+    "Pending",
+    "PreHooks",
+    "Deploying",
+    "Checking",
+    "PostHooks",
+    "Waiting",
+    "Complete",
+    "Skipped",
+    "Failed",
+    "Aborted",
+    "RollingBack",
+    "RolledBack",
+];
+/// What may become of the phases of a generator as a whole, where no phase is in that state.
+const ROLLOUT_STATES: [&str; 1] = ["Paused"];
+/// How commits are named where not by themselves.
+const NAMES: [&str; 2] = ["tag", "beginning"];
+/// How Applications go.
+const GOING: [&str; 2] = ["let go", "gone"];
 /// What may be done about the failure of a phase.
 const FAILURES: [&str; 4] = ["stop", "rollback", "continue", "abort"];
-/// Who patterns are counted for beside the two controllers.
-pub(crate) const APPROVALS: &str = "Approvals";
-pub(crate) const PHASES: &str = "Phases";
+/// Who patterns are counted for: the two controllers, and what each of them does beside.
+const SETS: &str = "Sets";
+pub(crate) const APPLICATIONS: &str = "Applications";
+const APPROVALS: &str = "Approvals";
+const PHASES: &str = "Phases";
 
 /// The name a pattern is counted by.
 pub(crate) fn pattern(pattern: Pattern, who: &str) -> String {
@@ -45,7 +68,7 @@ pub fn demanded() -> Vec<String> {
     let faults = Fault::ALL.iter().map(|fault| format!("fault: {}", fault.words()));
     let patterns = Pattern::ALL
         .into_iter()
-        .flat_map(|each| ["Sets", "Applications", APPROVALS, PHASES].map(|who| pattern(each, who)));
+        .flat_map(|each| [SETS, APPLICATIONS, APPROVALS, PHASES].map(|who| pattern(each, who)));
     let actions = ACTIONS.iter().chain(&PHASE_ACTIONS).map(|action| format!("action: {action}"));
     let answers = Fate::ALL.into_iter().map(answered);
     faults.chain(patterns).chain(actions).chain(answers).chain(happens()).collect()
@@ -63,12 +86,48 @@ fn happens() -> impl Iterator<Item = String> {
     let done = DONE.iter().map(|(_, done)| format!("transition: done {done}"));
     let blockers = Reason::ALL.iter().map(|reason| format!("blocker: {}", reason.as_str()));
     let failures = FAILURES.iter().map(|action| failure(action));
-    courses.chain(intents).chain(done).chain(blockers).chain(failures)
+    let phases = PHASE_STATES.iter().chain(&ROLLOUT_STATES).map(|state| phase_state(state));
+    let names = NAMES.iter().map(|name| named(name));
+    let going = GOING.iter().map(|how| gone(how));
+    courses.chain(intents).chain(done).chain(blockers).chain(failures).chain(phases).chain(going).chain(names)
+}
+
+/// The name that a commit's being told by another name is counted by.
+fn named(how: &str) -> String {
+    format!("commit told by its {how}")
+}
+
+/// How often Applications told of commits otherwise than by their whole id.
+pub(crate) fn names(entries: &[Entry], aliases: &BTreeMap<String, String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    if aliases.is_empty() {
+        return counts;
+    }
+    for entry in entries.iter().filter(|entry| &*entry.resource == "applications.argoproj.io") {
+        let told = entry.object.pointer("/status/sync/revisions").and_then(Value::as_array);
+        for revision in told.into_iter().flatten().filter_map(Value::as_str) {
+            if let Some(commit) = aliases.get(revision) {
+                let how = NAMES[usize::from(commit.starts_with(revision))];
+                *counts.entry(named(how)).or_default() += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// The name that what was done about a failed phase is counted by.
 fn failure(action: &str) -> String {
     format!("failed phase: {action}")
+}
+
+/// The name that a phase's coming into a state is counted by.
+fn phase_state(state: &str) -> String {
+    format!("transition: phase {state}")
+}
+
+/// The name that an Application's going is counted by.
+fn gone(how: &str) -> String {
+    format!("transition: Application {how}")
 }
 
 /// Everything that is counted, whether or not it happened: with it a report tells also what did not.
@@ -84,17 +143,36 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
     add("writes".to_owned(), entries.len());
     let head_name = format!("{set}.baton-rollout");
     let mut head = Head::default();
-    let mut failures = BTreeMap::new();
-    for entry in
-        entries.iter().filter(|entry| &*entry.cluster == "control" && entry.change != Change::Deleted)
-    {
+    let (mut failures, mut states, mut whole) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut going = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| &*entry.cluster == "control") {
+        if &*entry.resource == "applications.argoproj.io" {
+            let goes = !entry.object["metadata"]["deletionTimestamp"].is_null();
+            if goes && going.insert(entry.object["metadata"]["uid"].as_str().unwrap_or_default()) {
+                add(gone(GOING[0]), 1);
+            }
+            if entry.change == Change::Deleted {
+                add(gone(GOING[1]), 1);
+            }
+        }
+        if entry.change == Change::Deleted {
+            continue;
+        }
         match &*entry.resource {
             "applicationsets.argoproj.io" => {
                 let blockers = entry.object.pointer("/status/rollout/blockers").and_then(Value::as_array);
                 for blocker in blockers.into_iter().flatten() {
                     add(format!("blocker: {}", blocker["reason"].as_str().unwrap_or_default()), 1);
                 }
-                for (place, action) in answers(&entry.object) {
+                for (rollout, state) in rollouts(&entry.object) {
+                    if whole.insert(rollout, state) != Some(state) && ROLLOUT_STATES.contains(&state) {
+                        add(phase_state(state), 1);
+                    }
+                }
+                for (place, state, action) in phases(&entry.object) {
+                    if states.insert(place, state) != Some(state) {
+                        add(phase_state(state), 1);
+                    }
                     if !action.is_empty() && failures.get(&place) != Some(&action) {
                         add(failure(action), 1);
                     }
@@ -115,8 +193,15 @@ pub(crate) fn happened(entries: &[Entry], set: &str) -> BTreeMap<String, u64> {
 /// How long after it was given an approval is acted on.
 const ACTED_ON: SignedDuration = SignedDuration::from_secs(60);
 
+/// What a controller sees to now and then.
+pub(crate) struct Meanwhile {
+    pub(crate) what: &'static str,
+    pub(crate) who: &'static str,
+    pub(crate) times: Vec<Range<Timestamp>>,
+}
+
 /// When an approval was waited for or acted on, and when phases were under way.
-pub(crate) fn meanwhile(entries: &[Entry], set: &str) -> [(&'static str, Vec<Range<Timestamp>>); 2] {
+pub(crate) fn meanwhile(entries: &[Entry], set: &str) -> [Meanwhile; 2] {
     let awaits = |set: &Value| {
         let blockers = set.pointer("/status/rollout/blockers").and_then(Value::as_array);
         blockers.into_iter().flatten().any(|blocker| blocker["reason"] == "ApprovalRequired")
@@ -129,7 +214,10 @@ pub(crate) fn meanwhile(entries: &[Entry], set: &str) -> [(&'static str, Vec<Ran
     approvals
         .iter_mut()
         .for_each(|time| time.end = time.end.saturating_add(ACTED_ON).unwrap_or(Timestamp::MAX));
-    [(APPROVALS, approvals), (PHASES, times(entries, set, phased))]
+    [
+        Meanwhile { what: APPROVALS, who: APPLICATIONS, times: approvals },
+        Meanwhile { what: PHASES, who: SETS, times: times(entries, set, phased) },
+    ]
 }
 
 /// From when until when something was so of a set.
@@ -155,17 +243,27 @@ fn times(entries: &[Entry], set: &str, is_so: impl Fn(&Value) -> bool) -> Vec<Ra
     times
 }
 
-/// By rollout and place of the phase: what was done about its failure; nothing where it has not failed.
-fn answers(set: &Value) -> Vec<((&str, usize), &str)> {
+/// By rollout and place of the phase: its state, and what was done about its failure; nothing where it has not failed.
+fn phases(set: &Value) -> Vec<((&str, usize), &str, &str)> {
     let generators = set.pointer("/status/phases").and_then(Value::as_array).into_iter().flatten();
     let phases = generators.flat_map(|generator| {
         let rollout = generator["rolloutID"].as_str().unwrap_or_default();
         let phases = generator["phases"].as_array().into_iter().flatten().enumerate();
         phases.map(move |(place, phase)| {
-            ((rollout, place), phase["failure"]["action"].as_str().unwrap_or_default())
+            ((rollout, place), text_of(&phase["state"]), text_of(&phase["failure"]["action"]))
         })
     });
     phases.collect()
+}
+
+/// By rollout of a generator: how it stands as a whole.
+fn rollouts(set: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let generators = set.pointer("/status/phases").and_then(Value::as_array).into_iter().flatten();
+    generators.map(|generator| (text_of(&generator["rolloutID"]), text_of(&generator["state"])))
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// A head as it was stored.

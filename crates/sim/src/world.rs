@@ -76,6 +76,7 @@ struct Parts {
     members: BTreeMap<String, Cluster>,
     repositories: Arc<Repositories>,
     behind: Duration,
+    slow_git: Duration,
     air: Arc<Air>,
     begun: Instant,
     /// How the stand-in behaves, where the Application controller is one.
@@ -105,8 +106,8 @@ impl World {
     pub(crate) async fn new(scenario: &Scenario) -> World {
         let branch = |commits: &Vec<_>| commits.iter().map(files).collect();
         let branches: Vec<_> = scenario.commits.iter().map(branch).collect();
-        let repositories =
-            Repositories::new(&scenario.branches, &branches).expect("a temporary directory, and git in PATH");
+        let repositories = Repositories::new(&scenario.branches, &branches, scenario.tagged)
+            .expect("a temporary directory, and git in PATH");
         let (repositories, behind) = (Arc::new(repositories), scenario.behind);
         if behind > Duration::ZERO {
             repositories.mirrored().expect("a directory that can be written");
@@ -138,6 +139,7 @@ impl World {
             members: members.clone(),
             repositories: repositories.clone(),
             behind: scenario.behind,
+            slow_git: scenario.slow_git,
             air: air.clone(),
             begun: Instant::now(),
             ended: Arc::clone(&ended),
@@ -236,6 +238,11 @@ async fn beside(begin: Duration, length: Duration, parts: Parts) {
         return;
     }
     parts.air.count(Fault::SecondLeader);
+    let mut parts = parts;
+    if let Some(wrong) = parts.skew.get_mut(&Process::Sets).filter(|wrong| **wrong != 0) {
+        parts.air.count(Fault::ApartClocks);
+        *wrong = -*wrong;
+    }
     let life = Life::new("Sets beside".to_owned(), None);
     let mut running = start(Process::Sets, &parts, &life);
     tokio::select! {
@@ -347,6 +354,9 @@ fn remembered(repositories: &Repositories, branches: Vec<Vec<Files>>) -> Memory 
         let ids = repositories.commits(branch).iter().cloned();
         memory.extend(ids.zip(commits).map(|(id, files)| (id, files.into_iter().collect())));
     }
+    for (alias, commit) in repositories.aliases() {
+        memory.extend(memory.get(commit).cloned().map(|files| (alias.to_owned(), files)));
+    }
     memory
 }
 
@@ -360,8 +370,14 @@ impl foreign::Git for Remembered {
         if repository.exists() && self.0.memory.contains_key(target) {
             return Ok(target.to_owned());
         }
-        Repositories::tip(&repository, target)
+        (self.0.repositories.tip(&repository, target))
             .map_err(|_| format!("unable to resolve '{target}' to a commit SHA"))
+    }
+
+    fn peel(&self, revision: &str) -> String {
+        let mut aliases = self.0.repositories.aliases();
+        let named = aliases.find(|(alias, _)| *alias == revision);
+        named.map_or(revision, |(_, commit)| commit).to_owned()
     }
 
     fn file(&self, url: &str, commit: &str, path: &str) -> Result<String, String> {
@@ -394,8 +410,12 @@ impl Parts {
     fn sources(&self, process: Process) -> baton_source::Repositories {
         let branches = self.repositories.branches().iter();
         let local = branches.map(|branch| (branch.url.to_string(), self.repository(process, &branch.url)));
+        if !self.slow_git.is_zero() {
+            self.air.count(Fault::GitSlow);
+        }
         baton_source::Repositories::new(baton_source::Settings {
             local: local.collect(),
+            local_delay: self.slow_git,
             cache_dir: self.repositories.cache(&format!("{process:?}")),
             ..baton_source::Settings::default()
         })
@@ -442,7 +462,7 @@ fn cluster(seed: u64, workloads: Option<WorkloadSettings>) -> Cluster {
     let clock = baton_apiserver::Clock::starting_at(epoch());
     let nodes = usize::from(workloads.is_some());
     let store = store::Options::unlimited();
-    Cluster::memory(Options { store, clock, seed: Some(seed), workloads, nodes })
+    Cluster::memory(Options { store, clock, seed: Some(seed), workloads, nodes, ..Options::default() })
 }
 
 fn namespace(name: &str) -> Value {

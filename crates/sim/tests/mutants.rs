@@ -43,24 +43,26 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["W7"], Rule::BegunOnce, "I7", 1),
     (&["W11"], Rule::LaterStepsClose, "I1 I6", 83),
     (&["W12"], Rule::TerminatingIsLeftAlone, "I1", 127),
-    (&["H1"], Rule::Fencing, "I1", WIDE + 864),
+    (&["H1"], Rule::Fencing, "I1", 437),
     (&["H2"], Rule::HealsBringBack, "I1 I2 I6", 510),
     (&["H6"], Rule::BusyIsLeftAlone, "I1", 57),
-    (&["H17"], Rule::ConsistentList, "I1", 72),
+    (&["H17"], Rule::ConsistentList, "I1", 95),
     (&["H18"], Rule::Uids, "I6 I1 I3", 226),
     (&["I6"], Rule::Blockers, "I6", 12),
     (&["I7"], Rule::QuietViews, "I7", 2),
-    (&["H13"], Rule::LostOperations, "I6", 104),
-    (&["H9"], Rule::Barrier, "I1", 45),
-    (&["W9"], Rule::ComparedAfter, "I1", 66),
+    (&["H13"], Rule::LostOperations, "I6", 99),
+    (&["H9", "W2"], Rule::Barrier, "I1", 45),
+    (&["H9"], Rule::AnswersAreWritten, "I1 I2 I6", WIDE + 396),
+    (&["W9", "H10"], Rule::ComparedAfter, "I1", 66),
     (&["H25"], Rule::InvalidFirst, "I1 I6", 78),
     (&["H8"], Rule::WholeSyncs, "I1", 428),
     (&["W1"], Rule::ComparedToSpec, "I1", 6),
     (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
     (&["W2", "H11"], Rule::PinIsReported, "I1 I6", WIDE + 24),
-    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", WIDE + 1275),
-    (&["I5"], Rule::PhasesAreGated, "I5", WIDE + 6),
-    (&["I5"], Rule::PassedOnce, "I5", PHASED + 95),
+    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", WIDE + 2456),
+    (&["I5"], Rule::PhasesAreGated, "I5", WIDE + 14),
+    (&["I5"], Rule::MakingIsGated, "I5", PHASED + 1),
+    (&["I5"], Rule::PassedOnce, "I5", PHASED + 169),
     (&["I5"], Rule::FailuresAreAnswered, "I5", PHASED + 1),
     (&["I5"], Rule::BackIsProved, "I5", PHASED + 3),
     (&["I5"], Rule::CallsAreWaitedFor, "I5", PHASED + 2),
@@ -78,6 +80,11 @@ fn broken(rule: Rule, invariant: &str, seed: u64) -> Option<String> {
     run::seed(seed, false).violations.is_empty().then(|| found.to_string())
 }
 
+/// The number from which on the worlds of a seed's kind are counted.
+fn first_of_kind(seed: u64) -> u64 {
+    [PHASED, WIDE].into_iter().find(|first| seed >= *first).unwrap_or(0)
+}
+
 #[test]
 fn the_judge_notices_each_rule_that_is_missing() {
     let missed = Mutex::new(Vec::new());
@@ -87,7 +94,7 @@ fn the_judge_notices_each_rule_that_is_missing() {
         else {
             return;
         };
-        let first = [PHASED, WIDE].into_iter().find(|first| seed >= *first).unwrap_or(0);
+        let first = first_of_kind(seed);
         let worlds = std::iter::once(seed).chain((first + 1..=first + SEEDS).filter(|other| *other != seed));
         let found = worlds.into_iter().find_map(|seed| Some((seed, broken(rule, invariant, seed)?)));
         match found {
@@ -104,7 +111,9 @@ fn every_rule_and_every_hole_has_its_row() {
     let rules: Vec<Rule> = NOTICED.iter().map(|row| row.1).collect();
     assert_eq!(rules.len(), Rule::ALL.len());
     assert_eq!(rules.into_iter().collect::<BTreeSet<_>>(), Rule::ALL.into_iter().collect());
-    let named = NOTICED.iter().flat_map(|row| row.0);
+    // A name counts where its world is among the first thousand of its kind.
+    let near = NOTICED.iter().filter(|row| row.3 - first_of_kind(row.3) <= SEEDS);
+    let named = near.flat_map(|row| row.0);
     let named: BTreeSet<String> = named.map(|name| (*name).to_owned()).collect();
     let all = (1..=12).map(|w| format!("W{w}"));
     let all =

@@ -4,7 +4,9 @@
 //! timeline, by `BATON_SIM_SEED=<seed> cargo test -p baton-sim --test seeds -- replay --nocapture`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _, stderr};
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,7 +56,15 @@ fn no_seed_breaks_an_invariant() {
             return;
         }
         let seed = world(first + number);
-        let report = run::seed(seed, false);
+        // What breaks one world says which it was, and leaves the others their summary.
+        let Ok(report) = catch_unwind(|| run::seed(seed, false)) else {
+            if !stopped.load(Ordering::Relaxed) {
+                progress.lock().one_more(false);
+                say(&format!("seed {seed}: the world itself broke; why stands above\n{}", again(seed)));
+                failed.lock().push(seed);
+            }
+            return;
+        };
         progress.lock().one_more(report.violations.is_empty());
         let mut counts = counts.lock();
         for (what, count) in &report.counts {
@@ -67,15 +77,19 @@ fn no_seed_breaks_an_invariant() {
         }
     });
     let done = progress.into_inner().end();
-    println!("{done} seeds from {first} on in {:.1} s", begun.elapsed().as_secs_f64());
+    let mut told = format!("{done} seeds from {first} on in {:.1} s\n", begun.elapsed().as_secs_f64());
     let counts = counts.into_inner();
     for (what, count) in &counts {
-        println!("{count:>9} {what}");
+        let _ = writeln!(told, "{count:>9} {what}");
     }
+    say(&told);
     let failed = failed.into_inner();
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
     if done < seeds {
-        println!("stopped after {done} of {seeds} seeds, none of which failed");
+        let (left, next) = (seeds - done, first + done);
+        say(&format!(
+            "stopped after {done} of {seeds} seeds, none of which failed; the rest: make soak SEEDS={left} FIRST_SEED={next}"
+        ));
         // As whoever is ended by Ctrl-C; nothing is wrong with what was seen.
         std::process::exit(130);
     }
@@ -131,26 +145,35 @@ impl Progress {
             format!("{done} of {all} worlds, {failed} failed, {}:{:02} min left", left / 60, left % 60);
         let (before, after) = if live { ("\r", "\x1b[K") } else { ("", "\n") };
         // Nobody waits for what cannot be told.
-        let _ = write!(stderr(), "{before}{text}{after}");
+        let _ = stderr().write_all(format!("{before}{text}{after}").as_bytes());
     }
 
     /// How many were done.
     fn end(self) -> u64 {
         if stderr().is_terminal() {
-            let _ = writeln!(stderr());
+            say("");
         }
         self.done
     }
 }
 
 fn tell(report: &Report) {
+    let mut told = String::new();
     for violation in &report.violations {
-        println!("seed {}: {violation}", report.seed);
+        let _ = writeln!(told, "seed {}: {violation}", report.seed);
     }
-    println!(
-        "  again: BATON_SIM_SEED={} cargo test -p baton-sim --test seeds -- replay --nocapture",
-        report.seed
-    );
+    say(&(told + &again(report.seed)));
+}
+
+/// How a world is run again.
+fn again(seed: u64) -> String {
+    format!("  again: BATON_SIM_SEED={seed} cargo test -p baton-sim --test seeds -- replay --nocapture")
+}
+
+/// Says something that is heard also where the test goes well and its output is kept to itself.
+fn say(text: &str) {
+    // Nobody waits for what cannot be told.
+    let _ = stderr().write_all(format!("{}\n", text.trim_end()).as_bytes());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::fetch::Conversation;
 use crate::location::Remote;
 use crate::memory::Listing;
 use crate::objects::{Allowance, Store};
-use crate::references::{Commit, References, Resolved, Target, not_found};
+use crate::references::{Commit, Names, References, Resolved, Target, not_found};
 use crate::repositories::{Inner, abbreviation, refused_tree, speaks_of_missing, target_allowance};
 use crate::session::Session;
 use crate::settings::Limits;
@@ -72,6 +72,12 @@ impl<'a> Distant<'a> {
         let store = Store::bare(&slot.directory);
         let repository = remote.url.clone();
         Distant { inner, remote, access, cache, slot, store, repository }
+    }
+
+    /// The names of its branches and tags, asked for anew.
+    pub(crate) async fn names(&self) -> Result<Names, SourceError> {
+        let asked = self.inner.listings.number();
+        self.references(Some(asked)).await.map(|references| references.names())
     }
 
     pub(crate) async fn resolve(

@@ -37,7 +37,7 @@ mod web;
 pub use access::{Access, RepositorySecret, Trust, access};
 pub use description::Description;
 pub use error::SourceError;
-pub use references::{Commit, Target};
+pub use references::{Commit, Names, Target};
 pub use repositories::Repositories;
 pub use secret::Secret;
 pub use settings::{Limits, Settings};

@@ -58,6 +58,15 @@ pub struct Target {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct References(BTreeMap<Box<str>, Target>);
 
+/// The branches and tags of a repository, by name.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// Its branches.
+    pub branches: Vec<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
 /// What a revision turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resolved {
@@ -110,6 +119,14 @@ impl References {
                 return Err(Refusal::Limit(format!("it has more than {most} references")));
             }
         }
+    }
+
+    /// The names of all branches and tags.
+    pub(crate) fn names(&self) -> Names {
+        let of = |place: &str| -> Vec<String> {
+            self.0.keys().filter_map(|name| name.strip_prefix(place)).map(str::to_owned).collect()
+        };
+        Names { branches: of("refs/heads/"), tags: of("refs/tags/") }
     }
 
     /// The names of the tags that lead to a commit.

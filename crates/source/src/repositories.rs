@@ -19,7 +19,7 @@ use crate::github_app::GitHubApps;
 use crate::location::Location;
 use crate::memory::{Listings, Trees};
 use crate::objects::{Allowance, Store};
-use crate::references::{self, Commit, References, Resolved, Target, not_found};
+use crate::references::{self, Commit, Names, References, Resolved, Target, not_found};
 use crate::session::Surroundings;
 use crate::settings::Settings;
 use crate::snapshot;
@@ -123,6 +123,26 @@ impl Repositories {
             Location::Remote(remote) => {
                 Distant::open(inner, remote, access).await?.resolve(revision, tag_prefix, fresh).await
             }
+        }
+    }
+
+    /// The names of all branches and tags. The repository is asked, whatever is remembered of it.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub async fn names(&self, url: &str, access: &Access) -> Result<Names, SourceError> {
+        let inner = &*self.0;
+        let location = inner.locate(url)?;
+        let repository = location.display();
+        match location {
+            Location::Directory { path, .. } => {
+                inner.snapshot(&repository, &path).await.map(|_| Names::default())
+            }
+            Location::Local { path, .. } => {
+                let references = inner.local_references(&repository, &Store::local(&path), &path).await?;
+                Ok(references.names())
+            }
+            Location::Remote(remote) => Distant::open(inner, remote, access).await?.names().await,
         }
     }
 
@@ -259,6 +279,7 @@ impl Repositories {
         let plain = matches!(location, Location::Directory { .. });
         let contents = match location {
             Location::Directory { path, display } | Location::Local { path, display } => {
+                inner.delay().await;
                 let path = if plain { inner.snapshots_of(&path) } else { path };
                 let objects = objects_of(&*inner.local_tree(&display, &path, *commit).await?)?;
                 let store = Store::local(&path);
@@ -324,6 +345,7 @@ impl Inner {
         path: &Path,
         (revision, tag_prefix): (&str, &str),
     ) -> Result<Target, SourceError> {
+        self.delay().await;
         let limits = &self.settings.limits;
         let references = self.local_references(repository, store, path).await?;
         match references.resolve(repository, revision, tag_prefix)? {
@@ -333,6 +355,13 @@ impl Inner {
                 abbreviation(repository, revision, found, |failure| explain_local(repository, path, failure))
                     .map(Target::from)
             }
+        }
+    }
+
+    /// Lets pass what a look at a repository of this machine takes at least.
+    async fn delay(&self) {
+        if !self.settings.local_delay.is_zero() {
+            tokio::time::sleep(self.settings.local_delay).await;
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Settings {
     pub local: BTreeMap<String, PathBuf>,
     /// Whether `file://` URLs and absolute paths may be read without being in `local`.
     pub allow_local: bool,
+    /// How long a look at one of `local` takes at least: the simulator's way to have a slow host.
+    pub local_delay: Duration,
     /// Bounds on what one repository may take.
     pub limits: Limits,
     /// How long the references of a repository are believed before it is asked again.
@@ -34,6 +36,7 @@ impl Default for Settings {
             cache_dir: std::env::temp_dir().join("baton-repositories"),
             local: BTreeMap::new(),
             allow_local: false,
+            local_delay: Duration::ZERO,
             limits: Limits::default(),
             revision_cache: Duration::from_secs(180),
             include_hidden_directories: false,

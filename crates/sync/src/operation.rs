@@ -11,6 +11,7 @@ use baton_api::application::Application;
 use baton_api::application_status::{
     ApplicationCondition, OperationPhase, OperationState, RevisionHistory, SyncOperationResult,
 };
+use baton_api::names::application::DELETION_APPROVED;
 use baton_api::operation::Operation;
 use baton_api::project::SyncWindow;
 use baton_api::source::Source;
@@ -19,6 +20,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::approval;
 use crate::conditions::{self, STOPS_OPERATION};
 use crate::history;
 use crate::normalize::{has_several_sources, sources};
@@ -140,14 +142,22 @@ fn begin(application: &Application, operation: &Operation, now: Timestamp) -> St
     }
 }
 
-/// When an operation begins. Hooks and approvals know operations by it, to the second, so no two share one.
+/// When an operation begins. Hooks and approvals know operations by it, to the second, so no two share one, and none begins in
+/// a second in which the one before went on or an approval was given: that approval was not meant for it.
 fn start_time(application: &Application, now: Timestamp) -> Timestamp {
     let status = &application.status;
-    let last = status.operation_state.as_ref().and_then(|state| state.started_at.as_ref());
-    let deployed = status.history.last().and_then(|entry| entry.deploy_started_at.as_ref());
-    let earlier = [last, deployed].into_iter().flatten().map(|time| time.0.as_second()).max();
+    let state = status.operation_state.as_ref();
+    let last = state.and_then(|state| state.started_at.as_ref()).map(|time| time.0);
+    let ended = state.and_then(|state| state.finished_at.as_ref()).map(|time| time.0);
+    let deployed =
+        status.history.last().and_then(|entry| entry.deploy_started_at.as_ref()).map(|time| time.0);
+    let annotations = application.metadata.annotations.as_ref();
+    let approved = annotations.and_then(|all| all.get(DELETION_APPROVED)?.parse::<Timestamp>().ok());
+    // One that lies further ahead is taken back before it can hold for anything.
+    let approved = approved.filter(|_| !approval::is_ahead(application, now));
+    let earlier = [last, ended, deployed, approved].into_iter().flatten().map(|time| time.as_second());
     // A clock that went back far must not push every start into the future.
-    let taken = earlier.filter(|earlier| (0..60).contains(&(earlier - now.as_second())));
+    let taken = earlier.filter(|earlier| (0..60).contains(&(earlier - now.as_second()))).max();
     let second = taken.map_or(now.as_second(), |taken| taken + 1);
     Timestamp::from_second(second).unwrap_or(now)
 }

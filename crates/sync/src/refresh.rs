@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baton_api::application::Application;
 use baton_api::names::application::{REFRESH, REFRESH_TIMESTAMP, SKIP_RECONCILE};
+use baton_api::names::baton::COMPARED;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -220,13 +221,17 @@ pub fn served(read: &Application, current: &Application) -> Option<Value> {
         let version = current.metadata.resource_version.clone().unwrap_or_default();
         patch.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}));
     }
+    let path = |name: &str| format!("/metadata/annotations/{}", name.replace('/', "~1"));
+    // Others take requests away also where the status was not written: who asked wants to know that it was.
+    let answered = nonce.as_ref().map(|nonce| json!({"op": "add", "path": path(COMPARED), "value": nonce}));
     for (name, value) in [(REFRESH_TIMESTAMP, nonce), (REFRESH, refresh)] {
         if let Some(value) = value {
-            let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
+            let path = path(name);
             patch.push(json!({"op": "test", "path": path, "value": value}));
             patch.push(json!({"op": "remove", "path": path}));
         }
     }
+    patch.extend(answered);
     Some(Value::Array(patch))
 }
 
@@ -402,6 +407,7 @@ mod tests {
                 {"op": "remove", "path": nonce},
                 {"op": "test", "path": refresh, "value": "hard"},
                 {"op": "remove", "path": refresh},
+                {"op": "add", "path": "/metadata/annotations/baton.dev~1compared", "value": "1"},
             ]))
         );
         let newer = with(json!({REFRESH: "hard", REFRESH_TIMESTAMP: "2"}), "6");
@@ -413,7 +419,7 @@ mod tests {
         assert_eq!(patch[0], json!({"op": "test", "path": "/metadata/resourceVersion", "value": "6"}));
         // What is left of a request without its nonce's companion goes as well.
         let left = with(json!({REFRESH_TIMESTAMP: "1"}), "5");
-        assert_eq!(served(&left, &left).and_then(|patch| patch.as_array().map(Vec::len)), Some(2));
+        assert_eq!(served(&left, &left).and_then(|patch| patch.as_array().map(Vec::len)), Some(3));
     }
 
     #[test]

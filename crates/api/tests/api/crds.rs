@@ -206,8 +206,9 @@ fn http_hook() -> Value {
 #[test]
 fn new_structures_accept_what_is_right() {
     type Change = fn(&mut Value);
-    let cases: [(&str, Change); 9] = [
+    let cases: [(&str, Change); 10] = [
         ("nothing else", |_| {}),
+        ("a name of letters, digits and dashes", |s| s["phases"][0]["name"] = json!("2-eu-west")),
         ("hooks only", |s| s["phases"][0]["percentage"] = json!(0)),
         ("a share by count", |s| s["phases"][0]["maxUpdate"] = json!("25%")),
         ("concurrency", |s| s["phases"][0]["maxConcurrent"] = json!(3)),
@@ -245,7 +246,7 @@ fn new_structures_accept_what_is_right() {
 #[test]
 fn new_structures_refuse_what_is_wrong() {
     type Change = fn(&mut Value);
-    let cases: [(&str, &str, Change); 23] = [
+    let cases: [(&str, &str, Change); 26] = [
         ("unknown type", "type", |s| s["type"] = json!("canary")),
         ("no type", "type", |s| drop(s.as_object_mut().map(|s| s.remove("type")))),
         ("no phases", "phases", |s| s["phases"] = json!([])),
@@ -254,7 +255,16 @@ fn new_structures_refuse_what_is_wrong() {
             s["phases"] = (0..51).map(phase).collect();
         }),
         ("two phases of one name", "phases[1]", |s| s["phases"] = json!([s["phases"][0], s["phases"][0]])),
-        ("a name no annotation can hold", "name", |s| s["phases"][0]["name"] = json!("Dev Phase")),
+        ("a name no annotation can hold", "name: use lower case", |s| {
+            s["phases"][0]["name"] = json!("Dev Phase")
+        }),
+        ("a name of more lines than one", "name: use lower case", |s| {
+            s["phases"][0]["name"] = json!("dev\nprod")
+        }),
+        ("a name that begins with a dash", "name: use lower case", |s| {
+            s["phases"][0]["name"] = json!("-dev")
+        }),
+        ("a name that ends with a dash", "name: use lower case", |s| s["phases"][0]["name"] = json!("dev-")),
         ("a name too long", "name", |s| s["phases"][0]["name"] = json!("a".repeat(41))),
         ("no targets", "targets", |s| s["phases"][0]["targets"] = json!([])),
         ("a target that says nothing", "targets[0]", |s| s["phases"][0]["targets"] = json!([{}])),

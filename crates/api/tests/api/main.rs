@@ -5,4 +5,5 @@ mod edit;
 mod examples;
 mod hostile;
 mod quirks;
+mod reference;
 mod schemas;

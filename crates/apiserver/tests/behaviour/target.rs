@@ -20,7 +20,7 @@ pub(crate) struct Target {
 
 enum Kind {
     InProcess,
-    Tls { server: baton_apiserver::Server },
+    Tls { server: Box<baton_apiserver::Server> },
     Cluster,
 }
 
@@ -51,7 +51,11 @@ impl Target {
         let server = baton_apiserver::serve(cluster, address).await.expect("a loopback port can be bound");
         let config =
             config_of(Kubeconfig::from_yaml(&server.kubeconfig()).expect("our own kubeconfig parses")).await;
-        Self { kind: Kind::Tls { server }, client: client_of(config.clone()), config: Some(config) }
+        Self {
+            kind: Kind::Tls { server: Box::new(server) },
+            client: client_of(config.clone()),
+            config: Some(config),
+        }
     }
 
     /// The cluster of `BATON_TEST_KUBECONFIG`, or none, and then says so.

@@ -1,6 +1,8 @@
 //! The inbox and its decisions, at a desk.
 
+use baton_server::Code;
 use baton_server::handlers::approvals::{Item, Verdict};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, items, refused};
@@ -43,7 +45,11 @@ impl Desk {
                     Verb::Approve => "api/v1/approvals/approve",
                     Verb::Reject => "api/v1/approvals/reject",
                 };
-                remote.post(path, &verdict).await?
+                let answer = remote.send(Method::POST, path, Some(&verdict)).await;
+                answer.map_err(|refusal| match refusal.is_denied() {
+                    true => denied(&Failure::from(refusal).to_string()),
+                    false => refusal.into(),
+                })?
             }
             Desk::Core(core) => {
                 let of = |item: &Value| Item { id: text(item, "/id"), set_hash: text(item, "/setHash") };
@@ -52,9 +58,17 @@ impl Desk {
                     Verb::Approve => core.server.approve(&core.context, &verdict).await,
                     Verb::Reject => core.server.reject(&core.context, &verdict).await,
                 }
-                .map_err(refused)?
+                .map_err(|error| match error.code {
+                    Code::PermissionDenied => denied(&error.message),
+                    _ => refused(error),
+                })?
             }
         };
         Ok(items(answer))
     }
+}
+
+/// Nothing of it may be decided by this person; who may decide a part of it is told so of each.
+fn denied(why: &str) -> Failure {
+    Failure::failed(format!("nothing was decided: {why}"))
 }

@@ -1,9 +1,10 @@
 //! `pause`, `resume`, `abort`, `retry`, `advance`, `rollback`, `skip`: a person's word on a rollout, written where the controller reads it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use baton_api::ApplicationSet;
-use baton_api::names::baton::PIN;
+use baton_api::names::baton::{ABORT, ADVANCE, PIN, RETRY, ROLLBACK, ROLLBACK_ALL};
 use baton_api::phase_status::{GeneratorPhases, PhaseStatus};
 use baton_api::strategy::StrategyType;
 use baton_phases::{self as phases, Ask, refusal};
@@ -13,10 +14,11 @@ use baton_rollout::pin::Fingerprint;
 use baton_rollout::plan::rolling_steps;
 use baton_rollout::stamp::Stamp;
 use clap::Args;
+use futures::StreamExt as _;
 use serde_json::Value;
 
 use super::owned;
-use super::sets::{Sets, Told, Word};
+use super::sets::{self, Sets, Told, Word};
 use crate::failure::Failure;
 use crate::objects::text;
 use crate::place::Place;
@@ -147,7 +149,7 @@ pub(crate) struct Advance {
 commit or template. One without a good state is left as it is and told of. The same by hand: a new text in the annotation \
 baton.dev/rollback, or baton.dev/rollback-all.
 
-Exit codes: 0 asked for; 1 usage; 3 nothing was changed yet, or it was put back already, or the set has no phases; 20 no such set, or the \
+Exit codes: 0 asked for; 1 usage; 3 it was refused, nothing was changed yet, it was put back already, or the set has no phases; 20 no such set, or the \
 API refused or cannot be reached.
 
 Examples:
@@ -163,6 +165,9 @@ pub(crate) struct Rollback {
     #[command(flatten)]
     place: Place,
 }
+
+/// How long the answer of a controller is waited for.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A set and its rollout.
 struct Desk {
@@ -201,7 +206,7 @@ impl Abort {
         let standing = desk.standing();
         let over = matches!(standing.state.as_str(), "Complete" | "Idle" | "Aborted");
         desk.grants(Ask::Abort, &standing, over)?;
-        desk.tell(Word::Abort, "abort asked for").await
+        desk.ask(Ask::Abort, Word::Abort).await
     }
 }
 
@@ -212,7 +217,7 @@ impl Retry {
         let over = matches!(standing.state.as_str(), "Complete" | "Idle");
         desk.grants(Ask::Retry, &standing, over)?;
         desk.members(&self.applications).await?;
-        desk.tell(Word::Retry(self.applications), "retry asked for").await
+        desk.ask(Ask::Retry, Word::Retry(self.applications)).await
     }
 }
 
@@ -221,7 +226,7 @@ impl Advance {
         let desk = Desk::open(&self.place, &self.set).await?;
         desk.has_phases()?;
         desk.grants(Ask::Advance, &desk.standing(), true)?;
-        desk.tell(Word::Advance, "advance asked for").await
+        desk.ask(Ask::Advance, Word::Advance).await
     }
 }
 
@@ -237,7 +242,7 @@ impl Rollback {
                 self.set
             )));
         }
-        desk.tell(if self.all { Word::RollbackAll } else { Word::Rollback }, "rollback asked for").await
+        desk.ask(ask, if self.all { Word::RollbackAll } else { Word::Rollback }).await
     }
 }
 
@@ -309,6 +314,23 @@ fn refused(ask: Ask, phases: &[GeneratorPhases]) -> Option<String> {
     }
 }
 
+/// What phases have said to a request, once all of them have: refused is what none of them grants.
+fn answer(ask: Ask, text: &str, phases: &[GeneratorPhases]) -> Option<Result<(), String>> {
+    let begin = format!("{}: ", ask.as_str());
+    let mut refusals = Vec::new();
+    for generator in phases {
+        if generator.granted.get(ask.as_str()).map(|granted| granted.trim()) != Some(text.trim()) {
+            return None;
+        }
+        refusals.push(generator.refused.iter().find_map(|refused| refused.strip_prefix(&begin)));
+    }
+    let refused = refusals.into_iter().collect::<Option<Vec<&str>>>();
+    Some(match refused.as_deref() {
+        Some([first, ..]) => Err((*first).to_owned()),
+        _ => Ok(()),
+    })
+}
+
 // === impl Desk ===
 
 impl Desk {
@@ -323,6 +345,48 @@ impl Desk {
     async fn tell(&self, word: Word, said: &str) -> Result<(), Failure> {
         self.sets.tell(&self.set, &word).await?;
         self.say(said)
+    }
+
+    /// Asks for something, and tells what phases say to it.
+    ///
+    /// # Errors
+    /// Also where they refuse it.
+    async fn ask(&self, ask: Ask, word: Word) -> Result<(), Failure> {
+        let (what, annotation) = match ask {
+            Ask::Abort => ("abort", ABORT),
+            Ask::Retry => ("retry", RETRY),
+            Ask::Advance => ("advance", ADVANCE),
+            Ask::Rollback => ("rollback", ROLLBACK),
+            Ask::RollbackAll => ("rollback", ROLLBACK_ALL),
+        };
+        self.tell(word, &format!("{what} asked for")).await?;
+        if self.set.status.phases.is_empty() {
+            return Ok(());
+        }
+        if self.is_paused() {
+            terminal::remark(&format!("It is paused: `baton appset resume {}` lets it go on.", self.name));
+        }
+        let mut seen = self.sets.watch(&self.name);
+        let answered = async {
+            while let Some(sight) = seen.next().await {
+                let Ok(Some(whole)) = sight else { continue };
+                let set = sets::read(&whole)?;
+                let text = set.metadata.annotations.as_ref().and_then(|all| all.get(annotation));
+                match answer(ask, text.map_or("", String::as_str), &set.status.phases) {
+                    Some(Ok(())) => return Ok(true),
+                    Some(Err(why)) => return Err(Failure::failed(format!("{what} was refused: {why}"))),
+                    None => {}
+                }
+            }
+            Ok(false)
+        };
+        if !tokio::time::timeout(ANSWERS_WITHIN, answered).await.unwrap_or(Ok(false))? {
+            let set = &self.name;
+            terminal::remark(&format!(
+                "No controller has answered yet: `baton appset phases {set}` tells when one has."
+            ));
+        }
+        Ok(())
     }
 
     /// # Errors
@@ -423,6 +487,21 @@ mod tests {
     use baton_api::phase_status::PhaseState;
 
     use super::*;
+
+    #[test]
+    fn a_request_is_answered_when_every_generator_has_and_refused_when_none_grants_it() {
+        let said = |text: &str, refused: &[&str]| GeneratorPhases {
+            granted: [("rollback".to_owned(), text.to_owned())].into(),
+            refused: refused.iter().map(|why| (*why).to_owned()).collect(),
+            ..GeneratorPhases::default()
+        };
+        let no = said("b", &["advance: it waits for nothing", "rollback: nothing good is known"]);
+        let told = |phases: &[GeneratorPhases]| answer(Ask::Rollback, "b", phases);
+        assert_eq!(told(&[said("b", &[]), said("a", &[])]), None, "one has not answered yet");
+        assert_eq!(told(&[said("b", &[]), no.clone()]), Some(Ok(())));
+        assert_eq!(told(&[no.clone(), no]), Some(Err("nothing good is known".to_owned())));
+        assert_eq!(answer(Ask::Advance, "b", &[said("b", &[])]), None);
+    }
 
     #[test]
     fn phases_refuse_only_where_all_do() {

@@ -215,3 +215,27 @@ impl Listed<'_> {
         row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_order_of_a_set_is_told_in_a_word_or_two() {
+        let set = |strategy: Value, generators: Value| json!({"spec": {"strategy": strategy, "generators": generators}});
+        let phases = || json!([{"list": {}}, {"clusters": {}, "deploymentStrategy": {"phases": []}}]);
+        let plain = || json!([{"list": {}, "deploymentStrategy": null}]);
+        for (strategy, generators, expected) in [
+            (json!(null), plain(), "AllAtOnce"),
+            (json!({"type": "AllAtOnce"}), plain(), "AllAtOnce"),
+            (json!({"type": "RollingSync"}), plain(), "RollingSync"),
+            (json!(null), phases(), "phases"),
+            (json!({"type": "AllAtOnce"}), phases(), "phases"),
+            (json!({"type": "RollingSync"}), phases(), "RollingSync and phases"),
+        ] {
+            assert_eq!(order(&set(strategy, generators)), expected);
+        }
+    }
+}

@@ -49,8 +49,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     for manifest in manifests::read(&arguments.files)? {
         let (sets, mut findings) = baton_lint::read(&manifest.text);
         for read in &sets {
-            let sound = findings.iter().all(|finding| finding.severity != Severity::Error);
-            if !sound || !arguments.offline.suffices(&read.set) {
+            if !read.is_sound || !arguments.offline.suffices(&read.set) {
                 continue;
             }
             match arguments.offline.generated(&read.set, &arguments.namespace).await {

@@ -1,14 +1,17 @@
 //! `phases`: how far phased deployments are, and what they wait for.
 
+use std::collections::BTreeMap;
+
 use baton_api::ApplicationSet;
 use baton_api::application_set::ConditionStatus;
+use baton_rollout::explain;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::phase_view;
 use super::sets::Sets;
-use super::standing_view::COLUMN;
+use super::standing_view::{COLUMN, obstacle};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::print;
@@ -50,7 +53,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             arguments.set
         )));
     }
-    let whole = vec![whole(&set)];
+    let whole = vec![json!(set.status.phases)];
     print::out(&match arguments.output {
         None => text(&set, Timestamp::now(), &Screen::of_stdout()),
         Some(Output::Json) => print::json(&whole, true)?,
@@ -58,21 +61,19 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     })
 }
 
-/// `status.phases`, with the number of the first phase too, which the API leaves out.
-fn whole(set: &ApplicationSet) -> Value {
-    let mut whole = json!(set.status.phases);
-    for (entry, phases) in whole.as_array_mut().into_iter().flatten().zip(&set.status.phases) {
-        entry["currentPhase"] = phases.current_phase.into();
-    }
-    whole
-}
-
 fn text(set: &ApplicationSet, now: Timestamp, screen: &Screen) -> String {
     let name = set.metadata.name.as_deref().unwrap_or_default();
     let mut out = screen.labelled("Set:", name, Tone::Heading, COLUMN);
     if set.status.phases.is_empty() {
-        let why = "no rollout has begun; `baton appset explain` tells what is waited for";
+        let why = "no rollout has begun";
         out.push_str(&screen.labelled("Phases:", why, Tone::Busy, COLUMN));
+        match &explain::standing(set, None, &BTreeMap::new()).first {
+            Some(first) => out.push_str(&obstacle("Waits for:", first, now, screen)),
+            None => {
+                let first = "a controller with ordered rollouts (--enable-progressive-syncs) to see it";
+                out.push_str(&screen.labelled("Waits for:", first, Tone::Busy, COLUMN));
+            }
+        }
     }
     for condition in set.status.conditions.iter().filter(|it| it.kind == "InvalidPhaseConfig") {
         // While it is not true, what it says holds nobody up.
@@ -116,16 +117,6 @@ mod tests {
         let now = "2026-01-01T00:05:00Z".parse().expect("a time");
         let screen = Screen { width: Some(100), height: None, colours: false, folds: false };
         insta::assert_snapshot!(text(&set, now, &screen));
-    }
-
-    #[test]
-    fn the_first_phase_has_a_number() {
-        let set: ApplicationSet = serde_json::from_value(json!({
-            "metadata": {"name": "web"}, "spec": {"generators": [], "template": {}},
-            "status": {"phases": [{"generator": 0, "totalPhases": 2}]},
-        }))
-        .expect("a set");
-        assert_eq!(whole(&set), json!([{"generator": 0, "currentPhase": 0, "totalPhases": 2}]));
     }
 
     #[test]

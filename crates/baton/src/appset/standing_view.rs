@@ -96,8 +96,11 @@ pub(super) fn obstacle_words(obstacle: &Obstacle, now: Timestamp) -> String {
         words.push(' ');
         words.push_str(&obstacle.object);
     }
-    if obstacle.count > 1 {
-        words.push_str(&format!(" and {} more", obstacle.count - 1));
+    match (obstacle.object.is_empty(), obstacle.count) {
+        (_, ..=1) => {}
+        // What holds them all is none of them.
+        (true, count) => words.push_str(&format!(" ({count} wait)")),
+        (false, count) => words.push_str(&format!(" and {} more", count - 1)),
     }
     if let Some(since) = obstacle.since {
         words.push_str(&format!(" for {}", span(since, now)));

@@ -1,6 +1,5 @@
 //! How much hooks and checks may use: an operator can lower what is built in, and never raise it.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 use baton_hooks::{CommandLimits, Limits};
@@ -121,21 +120,44 @@ impl LimitArguments {
 }
 
 /// What was said of a limit, if it is one that may be.
-fn within<T: Copy + PartialOrd + Debug>(
+fn within<T: Copy + PartialOrd + Shown>(
     flag: &str,
     said: Option<T>,
     least: T,
     most: T,
 ) -> Result<T, Failure> {
+    let refuse =
+        |said: T, why: String| Err(Failure::usage(format!("--{flag}: {} is too {why}", said.shown())));
     match said {
-        Some(said) if said > most => Err(Failure::usage(format!(
-            "--{flag}: {said:?} is too much: {most:?} is the most, and the default"
-        ))),
-        Some(said) if said < least => {
-            Err(Failure::usage(format!("--{flag}: {said:?} is too little: {least:?} is the least")))
+        Some(said) if said > most => {
+            refuse(said, format!("much: {} is the most, and the default", most.shown()))
         }
+        Some(said) if said < least => refuse(said, format!("little: {} is the least", least.shown())),
         Some(said) => Ok(said),
         None => Ok(most),
+    }
+}
+
+/// As people write it.
+trait Shown {
+    fn shown(&self) -> String;
+}
+
+impl Shown for Duration {
+    fn shown(&self) -> String {
+        baton_phases::forecast::brief(*self)
+    }
+}
+
+impl Shown for u64 {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Shown for usize {
+    fn shown(&self) -> String {
+        self.to_string()
     }
 }
 
@@ -183,7 +205,8 @@ mod tests {
         for (flag, _, most, above) in FLAGS {
             assert_eq!(read(&[flag, most]).expect(flag), built_in, "{flag}: the default is the most");
             let refused = read(&[flag, above]).expect_err(flag).to_string();
-            assert!(refused.contains(flag) && refused.contains("is the most"), "{refused}");
+            let told = refused.contains(flag) && refused.contains(&format!("{most} is the most"));
+            assert!(told && refused.contains(&format!("{above} is too much")), "{refused}");
         }
         for (flag, none) in [("--hooks-max-concurrent", "0"), ("--hooks-timeout-http", "0s")] {
             let refused = read(&[flag, none]).expect_err(flag).to_string();

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod pages;
+mod patience;
 mod rights;
 mod serving;
 mod sources;
@@ -10,9 +11,11 @@ mod webhooks;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use baton_clusters::{Connect, OverNetwork};
 use baton_controllers::{AllowedNamespaces, webhook};
@@ -38,6 +41,10 @@ use rights::LiveRights;
 pub(crate) use serving::{Transport, serve};
 pub(crate) use sources::Workshop;
 use webhooks::Bell;
+pub(crate) use webhooks::Both;
+
+/// How long whoever asks whether the server is ready waits for the answer.
+const PROBE_TIME: Duration = Duration::from_secs(2);
 
 /// Where Argo CD keeps the password of `admin` that was made at the first start.
 const INITIAL_PASSWORD: &str = "argocd-initial-admin-secret";
@@ -84,6 +91,19 @@ pub(crate) struct Arguments {
     /// Run the programs that cluster Secrets name for their credentials (execProviderConfig).
     #[arg(long)]
     allow_cluster_exec: bool,
+    /// Level of the log: debug, info, warn or error; --log says it more finely.
+    #[arg(long, env = "ARGOCD_SERVER_LOG_LEVEL", value_name = "LEVEL", value_parser = ["debug", "info", "warn", "error"])]
+    loglevel: Option<String>,
+    /// Form of the log.
+    #[arg(long, env = "ARGOCD_SERVER_LOGFORMAT", value_name = "FORM", value_parser = ["text", "json"])]
+    logformat: Option<String>,
+}
+
+impl Arguments {
+    /// What to log, and whether as JSON, where something is said about it.
+    pub(crate) fn log(&self) -> (Option<String>, Option<bool>) {
+        (self.loglevel.clone(), self.logformat.as_deref().map(|form| form == "json"))
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -126,7 +146,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let routes = office.routes();
     let serving = async {
         let scheme = if certificates.is_some() { "https" } else { "http" };
-        terminal::tell(&format!("Serving the API and the web pages on {scheme}://{address}"));
+        terminal::announce(&format!("Serving the API and the web pages on {scheme}://{address}"));
         serve(listener, transport, routes, shutdown.asked()).await;
     };
     let renewing = async {
@@ -147,6 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// A server with the rights it asks.
+#[derive(Clone)]
 pub(crate) struct Office {
     server: Server,
     rights: Arc<LiveRights>,
@@ -175,6 +196,13 @@ impl Office {
         Office { server: Server::new(parts, settings), rights, client, secure }
     }
 
+    /// What asks the Applications that it knows to be compared.
+    pub(crate) fn bell(&self, namespace: &str) -> Bell {
+        let bell = Bell::new(self.client.clone(), namespace);
+        bell.hang(self.server.clone());
+        bell
+    }
+
     /// Follows what it shows and who may see it, until dropped.
     pub(crate) async fn run(&self) {
         tokio::join!(self.server.run(), self.rights.run(&self.client));
@@ -187,8 +215,18 @@ impl Office {
 
     /// The API, and the pages at every path beside it.
     pub(crate) fn routes(&self) -> Router {
-        let (api, secure) = (rest::router(self.server.clone()), self.secure);
-        Router::new().fallback(move |request: Request| answer(api.clone(), request, secure))
+        let (api, secure, office) = (rest::router(self.server.clone()), self.secure, self.clone());
+        Router::new()
+            .route("/readyz", axum::routing::get(async move || office.readiness().await))
+            .fallback(move |request: Request| answer(api.clone(), request, secure))
+    }
+
+    /// Whether everybody would be shown everything, for a load balancer.
+    async fn readiness(&self) -> (StatusCode, &'static str) {
+        match tokio::time::timeout(PROBE_TIME, self.ready()).await {
+            Ok(true) => (StatusCode::OK, "ok"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "not everything has been read yet"),
+        }
     }
 }
 
@@ -267,6 +305,33 @@ mod tests {
         for path in ["/", "/applications", "/apis", "/assets/api.js", "/settings", "/healthzz"] {
             assert!(!is_for_programs(path), "{path}");
         }
+    }
+
+    /// An API that is asked and never answers.
+    fn silent() -> Client {
+        let silence = tower::service_fn(async |_: axum::http::Request<kube::client::Body>| {
+            std::future::pending::<Result<axum::http::Response<kube::client::Body>, std::convert::Infallible>>().await
+        });
+        Client::new(silence, "argocd")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_has_read_nothing_yet_lives_and_is_not_ready() {
+        let repositories = Repositories::new(baton_source::Settings::default());
+        let settings = Flags::default().settings("argocd").expect("the defaults");
+        let generators = machinery::generators(&settings, repositories.clone()).expect("generators");
+        let manifests = machinery::manifests(repositories, std::env::temp_dir());
+        let connect: Arc<dyn Connect> = Arc::new(OverNetwork { allow_exec: false });
+        let workshop = Workshop::new(silent(), "argocd", connect.clone(), generators, manifests);
+        let office = Office::new(silent(), connect, workshop, Settings::new("argocd"));
+        let ask = async |path: &str| {
+            let request = Request::get(path).body(axum::body::Body::empty()).expect("a request");
+            office.routes().oneshot(request).await.expect("an answer").status()
+        };
+        let begun = tokio::time::Instant::now();
+        assert_eq!(ask("/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(begun.elapsed() < Duration::from_secs(5), "a probe waits five seconds");
+        assert_eq!(ask("/healthz").await, StatusCode::OK);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
+use super::patience::{Impatient, Work};
+
 /// How long the head of a request or the handshake of TLS may take.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 /// Largest head of a request: a token in twenty cookies fits.
@@ -100,9 +102,11 @@ async fn talk(
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
+    let work = Work::new();
+    let worked = work.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         name_host(&mut request);
-        router.clone().oneshot(request)
+        worked.clone().on(router.clone().oneshot(request))
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server
@@ -117,10 +121,18 @@ async fn talk(
         .max_header_list_size(LARGEST_HEAD as u32)
         .max_concurrent_streams(Some(MOST_STREAMS))
         .keep_alive_interval(Some(Duration::from_secs(30)));
-    let mut connection = std::pin::pin!(server.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
+    let mut connection =
+        std::pin::pin!(server.serve_connection(TokioIo::new(Impatient::new(stream)), service));
+    let idles = tokio::select! {
         _ = connection.as_mut() => return,
-        _ = stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+        _ = stop.wait_for(|stop| *stop) => false,
+        // HTTP/1 has a time of its own; here it is HTTP/2 on which nobody asks for anything.
+        () = work.idle() => true,
+    };
+    connection.as_mut().graceful_shutdown();
+    if idles {
+        let _ = tokio::time::timeout(HEAD_TIME, connection).await;
+        return;
     }
     let _ = connection.await;
 }

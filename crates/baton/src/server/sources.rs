@@ -1,12 +1,13 @@
 //! What is wanted, as sources and generators say: the same machinery that the controllers and commands use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::{Application, ApplicationSet};
 use baton_clusters::{Clusters, Connect};
 use baton_generators::Generators;
 use baton_manifests::{self as manifests, Manifests};
-use baton_server::{Described, Later, Sources};
+use baton_server::{Described, Later, References, Sources};
 use kube::Client;
 use serde_json::Value;
 
@@ -57,6 +58,18 @@ impl Workshop {
 }
 
 impl Workshop {
+    async fn named(
+        &self,
+        url: &str,
+        project: &str,
+        fields: Option<&BTreeMap<String, String>>,
+    ) -> Result<References, Failure> {
+        let surroundings = Surroundings::read(&self.client, &self.namespace).await?;
+        let names = surroundings.names(&self.manifests, url, project, fields).await;
+        let names = names.map_err(|error| Failure::failed(error.to_string()))?;
+        Ok(References { branches: names.branches, tags: names.tags })
+    }
+
     async fn described(&self, application: &Application, revision: &str) -> Result<Described, Failure> {
         let surroundings = Surroundings::read(&self.client, &self.namespace).await?;
         let described = surroundings.described(&self.manifests, application, revision).await;
@@ -89,5 +102,14 @@ impl Sources for Workshop {
         Box::pin(
             async move { self.described(application, revision).await.map_err(|failure| failure.to_string()) },
         )
+    }
+
+    fn references<'a>(
+        &'a self,
+        url: &'a str,
+        project: &'a str,
+        fields: Option<&'a BTreeMap<String, String>>,
+    ) -> Later<'a, References> {
+        Box::pin(async move { self.named(url, project, fields).await.map_err(|failure| failure.to_string()) })
     }
 }

@@ -1,11 +1,14 @@
-//! Webhooks that come to the server: sets that an event concerns are asked to look again, wherever their controller runs.
+//! Webhooks that come to the server: sets and Applications that an event concerns are asked to look again, wherever their
+//! controllers run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use baton_api::ApplicationSet;
+use baton_api::names::application::REFRESH as COMPARE;
 use baton_api::names::application_set::REFRESH;
-use baton_controllers::webhook::{Candidate, Refresh, WebhookSecrets};
+use baton_api::{Application, ApplicationSet};
+use baton_controllers::Controller;
+use baton_controllers::webhook::{Candidate, Deployed, Refresh, WebhookSecrets};
 use baton_server::Server;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
@@ -29,6 +32,12 @@ pub(crate) struct Bell {
     secrets: RwLock<Option<Arc<WebhookSecrets>>>,
     /// Whose sets they are; the server is made after this.
     server: OnceLock<Server>,
+}
+
+/// Where the controller of the sets runs beside the server, it looks after them, and knows what webhooks are signed with.
+pub(crate) struct Both {
+    pub(crate) sets: Controller,
+    pub(crate) applications: Bell,
 }
 
 // === impl Bell ===
@@ -113,11 +122,50 @@ impl Refresh for Bell {
     async fn refresh(&self, namespace: &str, name: &str) -> Result<(), String> {
         let sets: Api<ApplicationSet> = Api::namespaced(self.client.clone(), namespace);
         let patch = json!({"metadata": {"annotations": {REFRESH: "true"}}});
-        match sets.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
-            // One that is gone has nothing to look at.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            other => other.map(drop).map_err(|error| error.to_string()),
-        }
+        taken(sets.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await)
+    }
+
+    async fn applications(&self) -> Result<Vec<Deployed>, String> {
+        let server = self.server.get().ok_or("Applications are not known yet")?;
+        server.ready().await.map_err(|error| error.to_string())?;
+        let all = server.known_applications().into_iter();
+        Ok(all.map(|(namespace, name, spec)| Deployed { namespace, name, spec }).collect())
+    }
+
+    async fn compare(&self, namespace: &str, name: &str) -> Result<(), String> {
+        let applications: Api<Application> = Api::namespaced(self.client.clone(), namespace);
+        let patch = json!({"metadata": {"annotations": {COMPARE: "normal"}}});
+        taken(applications.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await)
+    }
+}
+
+/// One that is gone has nothing to look at.
+fn taken<T>(answer: kube::Result<T>) -> Result<(), String> {
+    match answer {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop).map_err(|error| error.to_string()),
+    }
+}
+
+impl Refresh for Both {
+    fn secrets(&self) -> Arc<WebhookSecrets> {
+        self.sets.secrets()
+    }
+
+    async fn sets(&self) -> Result<Vec<Candidate>, String> {
+        self.sets.sets().await
+    }
+
+    async fn refresh(&self, namespace: &str, name: &str) -> Result<(), String> {
+        self.sets.refresh(namespace, name).await
+    }
+
+    async fn applications(&self) -> Result<Vec<Deployed>, String> {
+        self.applications.applications().await
+    }
+
+    async fn compare(&self, namespace: &str, name: &str) -> Result<(), String> {
+        self.applications.compare(namespace, name).await
     }
 }
 
@@ -151,6 +199,20 @@ mod tests {
         let found = sets.get("web").await.expect("a set").metadata.annotations.unwrap_or_default();
         assert_eq!(found.get(REFRESH).map(String::as_str), Some("true"));
         assert_eq!(bell.refresh("argocd", "gone").await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn an_application_is_asked_to_be_compared_and_one_that_is_gone_is_not_missed() {
+        let (control, bell) = world().await;
+        let application = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "web", "namespace": "argocd"},
+            "spec": {"project": "default", "destination": {}, "source": {"repoURL": "https://git.example.com"}}});
+        control.apply("test", &application).await.expect("an Application");
+        assert_eq!(bell.compare("argocd", "web").await, Ok(()));
+        let applications: Api<Application> = Api::namespaced(bell.client.clone(), "argocd");
+        let found = applications.get("web").await.expect("one").metadata.annotations.unwrap_or_default();
+        assert_eq!(found.get(COMPARE).map(String::as_str), Some("normal"));
+        assert_eq!(bell.compare("argocd", "gone").await, Ok(()));
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! `baton login`.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -10,12 +10,9 @@ use serde_json::json;
 
 use super::file::Context;
 use super::remote::Remote;
-use super::sso;
+use super::{passwords, sso};
 use crate::failure::Failure;
 use crate::terminal;
-
-/// Longest password that is read from a pipe.
-const MOST_BYTES: u64 = 4096;
 
 /// Where to sign in, and as whom.
 #[derive(Debug, Args)]
@@ -145,17 +142,10 @@ impl Arguments {
         if let Some(password) = &self.password {
             return Ok(password.clone());
         }
-        if self.password_stdin {
-            let mut text = String::new();
-            let read = std::io::stdin().take(MOST_BYTES).read_to_string(&mut text);
-            read.map_err(|error| Failure::usage(format!("cannot read the password: {error}")))?;
-            return Ok(text.trim_end_matches(['\r', '\n']).to_owned());
+        match self.password_stdin {
+            true => passwords::from_stdin(),
+            false => passwords::asked("Password: ", "--password-stdin reads one"),
         }
-        if !std::io::stdin().is_terminal() {
-            return Err(Failure::usage("no password was given: --password-stdin reads one"));
-        }
-        rpassword::prompt_password("Password: ")
-            .map_err(|error| Failure::usage(format!("cannot read the password: {error}")))
     }
 }
 

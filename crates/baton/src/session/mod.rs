@@ -5,6 +5,7 @@ mod context;
 mod events;
 mod file;
 mod login;
+mod passwords;
 mod remote;
 mod sso;
 mod version;
@@ -107,6 +108,21 @@ impl Session {
             token = sso::renewed(&chosen.context, &mut file).await?.or(token);
         }
         Remote::new(&chosen.context, token.as_deref())
+    }
+
+    /// Signs in with another password, where the session is one that the file keeps.
+    async fn sign_in_anew(&self, username: &str, password: &str) -> Result<(), Failure> {
+        let mut file = self.file()?;
+        let Chosen { context, kept, token } = self.choose(&file)?;
+        if !kept || token.is_none() {
+            return Ok(());
+        }
+        let body = serde_json::json!({"username": username, "password": password});
+        let told = Remote::new(&context, None)?.post("api/v1/session", &body).await?;
+        let token = told["token"].as_str().filter(|token| !token.is_empty());
+        let token = token.ok_or_else(|| Failure::api(format!("{} gives no token", context.server)))?;
+        file.renew(&context.user, token, None);
+        file.write()
     }
 
     fn choose(&self, file: &ConfigFile) -> Result<Chosen, Failure> {

@@ -50,6 +50,11 @@ impl Refusal {
         }
     }
 
+    /// Whether the caller may not.
+    pub(crate) fn is_denied(&self) -> bool {
+        self.status == Some(StatusCode::FORBIDDEN)
+    }
+
     /// Whether something changed meanwhile.
     pub(crate) fn is_conflict(&self) -> bool {
         self.status == Some(StatusCode::CONFLICT)

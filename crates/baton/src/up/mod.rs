@@ -30,7 +30,7 @@ use crate::hooks::HookArguments;
 use crate::lock::Lock;
 use crate::machinery::Controllers;
 use crate::repositories::MappedRepositories;
-use crate::server::{Office, Transport, Workshop};
+use crate::server::{Both, Office, Transport, Workshop};
 use crate::shutdown::Shutdown;
 use crate::{machinery, server, terminal};
 use fleet::{Member, MemberArgument};
@@ -221,7 +221,6 @@ fn works(
     let workers = settings.webhook_parallelism;
     let failed = |error: RunError| Failure::failed(error.to_string());
     let sets = Controller::new(client.clone(), settings, generators).map_err(failed)?;
-    let (webhooks, work) = machinery::webhook_endpoint(&sets, workers);
     let settings = ApplicationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())
         .map_err(|error| Failure::usage(error.to_string()))?;
     let manifests = machinery::manifests(repositories, arguments.data_dir.join("work"));
@@ -232,8 +231,10 @@ fn works(
     let workshop = Workshop::new(client.clone(), NAMESPACE, connect.clone(), asked, manifests.clone());
     // Cookies that only TLS carries would never come back here.
     let for_people = baton_server::Settings { secure: false, ..baton_server::Settings::new(NAMESPACE) };
-    // Webhooks are taken in beside it, by the controller itself.
+    // Webhooks are taken in beside it, for the sets by their controller itself.
     let office = Office::new(client.clone(), connect.clone(), workshop, for_people);
+    let both = Both { sets: sets.clone(), applications: office.bell(NAMESPACE) };
+    let (webhooks, work) = machinery::webhook_endpoint(both, workers);
     let applications =
         ApplicationController::new(client.clone(), settings, manifests, connect).map_err(failed)?;
     let settings = NotificationSettings::from_environment(NAMESPACE, |name| std::env::var(name).ok())

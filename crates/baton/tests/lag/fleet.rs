@@ -37,6 +37,8 @@ pub(crate) enum Scenario {
     Template,
     /// Two branches of one repository and one of another at once; one Application follows both repositories.
     ManyRepositories,
+    /// The one branch, and in the end the set is deleted: its last step first.
+    Deletion,
 }
 
 /// One set over its repositories.
@@ -64,7 +66,7 @@ impl Fleet {
 
     fn branches(&self) -> Vec<Place> {
         match self.scenario {
-            Scenario::OneRepository | Scenario::Template => vec![ONE],
+            Scenario::OneRepository | Scenario::Template | Scenario::Deletion => vec![ONE],
             Scenario::ManyRepositories => vec![ONE, RELEASE, TWO],
         }
     }
@@ -115,6 +117,11 @@ impl Fleet {
         &self.git
     }
 
+    /// Whether the set is deleted in the end.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.scenario == Scenario::Deletion
+    }
+
     pub(crate) fn applications(&self) -> Vec<&'static str> {
         STEPS.iter().flat_map(|(_, names)| *names).collect()
     }
@@ -152,7 +159,8 @@ impl Fleet {
     fn sources(&self, name: &str) -> Vec<(Place, String)> {
         let own = format!("{}/{name}", VARIANTS[self.variant]);
         match (self.scenario, name) {
-            (Scenario::OneRepository | Scenario::Template, _) | (_, "d1" | "p1") => vec![(ONE, own)],
+            (Scenario::ManyRepositories, "d1" | "p1") => vec![(ONE, own)],
+            (Scenario::OneRepository | Scenario::Template | Scenario::Deletion, _) => vec![(ONE, own)],
             (_, "s1") => vec![(RELEASE, own)],
             (_, "s2") => vec![(ONE, own), (TWO, format!("{EXTRA}/{name}"))],
             _ => vec![(TWO, own)],
@@ -173,12 +181,16 @@ impl Fleet {
             |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
         let mut steps: Vec<Value> = STEPS.iter().map(|(env, _)| step(env)).collect();
         steps[1]["maxUpdate"] = json!(1);
+        let mut strategy = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
+        if self.scenario == Scenario::Deletion {
+            strategy["deletionOrder"] = "Reverse".into();
+        }
         json!({
             "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
             "metadata": {"name": SET, "namespace": "argocd"},
             "spec": {
                 "generators": self.generators(),
-                "strategy": {"type": "RollingSync", "rollingSync": {"steps": steps}},
+                "strategy": strategy,
                 "template": {
                     "metadata": {"name": "{{name}}", "labels": {"env": "{{env}}"}},
                     "spec": {"project": "default", "destination": {"server": SERVER, "namespace": "work"}},

@@ -9,19 +9,21 @@
 mod process;
 
 mod fleet;
+mod lease;
 mod place;
 mod proxy;
 mod recorder;
 mod stand_in;
 
+use std::collections::BTreeSet;
 use std::env;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_rules::Rule;
-use baton_sim::checker::{Case, Entry, starts, violations};
+use baton_sim::checker::{Case, Change, Entry, starts, violations};
 use fleet::{Fleet, Scenario};
 use jiff::SignedDuration;
-use place::{Applications, Place};
+use place::{Applications, Leaders, Place};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 /// Of more changes than this few are seen to their end: that would take hours.
@@ -29,6 +31,10 @@ const MANY: u32 = 20;
 
 /// How late a controller may know of a change: what a proxy and a few kills in a row make of it.
 const SLACK: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long nobody may lead: a lease and a retry as the candidates have them, and what kills, starts and lagging proxies add on a
+/// machine that does much else.
+const LONGEST_GAP: SignedDuration = SignedDuration::from_millis(3_000 + 500 + 30_000);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn order_holds_where_one_repository_changes() {
@@ -50,13 +56,26 @@ async fn order_holds_where_several_repositories_change_at_once() {
     judge(Scenario::ManyRepositories, Applications::StandIn).await;
 }
 
+/// Two controllers with a Lease, one of them killed or frozen at random: the one that wakes up finds that it no longer leads,
+/// and what it writes until then is refused where another has written since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_holds_where_two_controllers_take_turns() {
+    judge_with(Scenario::OneRepository, Applications::StandIn, Leaders::Two).await;
+}
+
+/// The same while a set is deleted, its last step first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_order_of_deletion_holds_where_two_controllers_take_turns() {
+    judge_with(Scenario::Deletion, Applications::StandIn, Leaders::Two).await;
+}
+
 /// W2: what is reported is believed whatever commit it is of, and whenever it was found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_rules_that_the_pin_is_reported_and_asked_for_order_is_lost() {
     let changes = number("BATON_LAG_COMMITS").unwrap_or(12);
     let without = &[Rule::PinIsReported, Rule::Barrier];
     let History { fleet, entries, .. } =
-        record(Scenario::OneRepository, Applications::StandIn, changes, without).await;
+        record(Scenario::OneRepository, Applications::StandIn, Leaders::One, changes, without).await;
     let found = violations(&case(&entries, &fleet));
     println!("without the rules: {changes} changes, {} violations", found.len());
     assert_ne!(found.len(), 0, "the judge sees what the rules keep from happening");
@@ -64,14 +83,19 @@ async fn without_the_rules_that_the_pin_is_reported_and_asked_for_order_is_lost(
 
 /// Makes changes behind lagging proxies and through kills, and reads in the history whether the order held.
 async fn judge(scenario: Scenario, applications: Applications) {
+    judge_with(scenario, applications, Leaders::One).await;
+}
+
+async fn judge_with(scenario: Scenario, applications: Applications, leaders: Leaders) {
     let changes = number("BATON_LAG_COMMITS").unwrap_or(3);
-    let History { seed, fleet, entries, kills } = record(scenario, applications, changes, &[]).await;
+    let History { seed, fleet, entries, kills, freezes, gaps } =
+        record(scenario, applications, leaders, changes, &[]).await;
     let (found, starts) = (violations(&case(&entries, &fleet)), starts(&entries));
     for violation in &found {
         println!("{violation}");
     }
     println!(
-        "{scenario:?} {applications:?}, seed {seed}: {changes} changes, {} syncs, {} writes, {kills} kills, {} violations",
+        "{scenario:?} {applications:?}, seed {seed}: {changes} changes, {} syncs, {} writes, {kills} kills, {freezes} freezes, {} violations",
         starts.len(),
         entries.len(),
         found.len()
@@ -79,8 +103,31 @@ async fn judge(scenario: Scenario, applications: Applications) {
     assert_eq!(found.len(), 0, "BATON_TEST_SEED={seed} repeats the choices");
     // Every Application was synced at the beginning and in the end.
     assert!(starts.len() >= 2 * fleet.applications().len(), "the judge saw {} syncs", starts.len());
+    let begun: Vec<Begun> = (starts.iter())
+        .filter_map(|start| {
+            let stamp = start.stamp?;
+            Some((&*start.entry.name, stamp.set, stamp.n))
+        })
+        .collect();
+    let again = begun_again(&begun);
+    assert!(
+        again.is_empty(),
+        "no operation is begun twice: {again:?}; BATON_TEST_SEED={seed} repeats the choices"
+    );
+    assert_eq!(begun_again(&[begun[0], begun[0]]).len(), 1, "the judge sees what is begun twice");
     let disordered = disordered(&entries);
     assert_ne!(violations(&case(&disordered, &fleet)).len(), 0, "the judge sees what is out of order");
+    if leaders == Leaders::Two {
+        assert!(freezes >= 1, "nobody was frozen; BATON_TEST_SEED={seed} repeats the choices");
+        assert!(!gaps.is_empty(), "the lead never changed; BATON_TEST_SEED={seed} repeats the choices");
+        let late: Vec<_> = gaps.iter().filter(|gap| **gap > LONGEST_GAP).collect();
+        assert!(late.is_empty(), "nobody led for {late:?}; BATON_TEST_SEED={seed} repeats the choices");
+    }
+    if fleet.is_deleted() {
+        let early = deleted_early(&entries);
+        let found = violations(&case(&early, &fleet));
+        assert!(found.iter().any(|one| one.invariant == "I3"), "the judge sees what is deleted too early");
+    }
 }
 
 /// What happened.
@@ -89,12 +136,16 @@ struct History {
     fleet: Fleet,
     entries: Vec<Entry>,
     kills: usize,
+    freezes: usize,
+    /// How long nobody led, each time that the lead changed.
+    gaps: Vec<SignedDuration>,
 }
 
 /// Makes changes behind lagging proxies and through kills.
 async fn record(
     scenario: Scenario,
     applications: Applications,
+    leaders: Leaders,
     changes: u32,
     without: &'static [Rule],
 ) -> History {
@@ -102,7 +153,8 @@ async fn record(
     let delay = env::var("BATON_LAG_DELAY").unwrap_or_else(|_| "1s".to_owned());
     println!("{scenario:?} {applications:?}, seed {seed}: {changes} changes, watches late by up to {delay}");
     let mut random = StdRng::seed_from_u64(seed);
-    let mut place = Place::start(random.random(), &delay, applications, without).await;
+    let mut place = Place::start(random.random(), &delay, applications, leaders, without).await;
+    let turns = lease::Turns::follow(place.client());
     let mut fleet = Fleet::new(scenario, place.path("git"));
     place.create(&fleet).await;
     place.until_done(&mut random, &fleet).await;
@@ -122,12 +174,33 @@ async fn record(
         }
         println!("{scenario:?} {applications:?}: {change} changes, {} kills", place.kills());
     }
-    let kills = place.kills();
+    if fleet.is_deleted() {
+        place.delete(&mut random).await;
+    }
+    let begun = Instant::now();
+    // However short the rollouts were: somebody is to freeze, and another to lead.
+    while leaders == Leaders::Two && (place.freezes() == 0 || turns.gaps().is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(120), "the lead does not change: {}", turns.told());
+        place.meanwhile(&mut random, Duration::from_secs(3)).await;
+    }
+    let (kills, freezes, gaps) = (place.kills(), place.freezes(), turns.gaps());
+    if leaders == Leaders::Two {
+        println!("{}", turns.told());
+    }
     let (entries, told) = place.end().await;
     for line in told {
         println!("{line}");
     }
-    History { seed, fleet, entries, kills }
+    History { seed, fleet, entries, kills, freezes, gaps }
+}
+
+/// A write that begins an operation: of which Application, for which set, and its number.
+type Begun<'s> = (&'s str, &'s str, u64);
+
+/// Those that begin what an earlier one began: every operation of an Application has a number of its own.
+fn begun_again<'s>(begun: &[Begun<'s>]) -> Vec<Begun<'s>> {
+    let mut seen = BTreeSet::new();
+    begun.iter().filter(|one| !seen.insert(**one)).copied().collect()
 }
 
 fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
@@ -140,6 +213,7 @@ fn case<'h>(entries: &'h [Entry], fleet: &'h Fleet) -> Case<'h> {
         by_people: &[],
         slack: SLACK,
         moment: SLACK,
+        apart: SignedDuration::ZERO,
         ended: false,
         calls: &[],
         good: &[],
@@ -157,6 +231,23 @@ fn disordered(entries: &[Entry]) -> Vec<Entry> {
     let mut early = changed.remove(last.place);
     early.at = first.entry.at;
     changed.insert(first.place + 1, early);
+    changed
+}
+
+/// The same history in which the first step begins to go right before the last is gone.
+fn deleted_early(entries: &[Entry]) -> Vec<Entry> {
+    let is_app = |entry: &Entry| &*entry.resource == "applications.argoproj.io";
+    let goes = |entry: &Entry| !entry.object["metadata"]["deletionTimestamp"].is_null();
+    let first = |entry: &Entry| is_app(entry) && entry.name.starts_with('d') && goes(entry);
+    let last =
+        |entry: &Entry| is_app(entry) && entry.name.starts_with('p') && entry.change == Change::Deleted;
+    let first = entries.iter().position(first).expect("the first step goes");
+    let last = entries.iter().position(last).expect("the last step is gone");
+    assert!(last < first, "the last step is gone before the first goes");
+    let mut changed = entries.to_vec();
+    let mut early = changed.remove(first);
+    early.at = entries[last].at;
+    changed.insert(last, early);
     changed
 }
 

@@ -7,9 +7,9 @@ use baton_rules::{Rule, WITHOUT};
 use baton_sim::checker::Entry;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use rand::rngs::StdRng;
+use rand::{Rng as _, rngs::StdRng};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ pub(crate) struct Place {
     recorder: Recorder,
     controllers: Vec<Controller>,
     kills: usize,
+    freezes: usize,
     without: &'static [Rule],
 }
 
@@ -41,10 +42,20 @@ pub(crate) enum Applications {
     StandIn,
 }
 
+/// How many controllers of sets there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaders {
+    One,
+    /// Two with a Lease, which also freeze and thaw.
+    Two,
+}
+
 /// What a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sets,
+    /// One of several of which one leads at a time.
+    Candidate,
     Applications,
     StandIn(u64),
 }
@@ -55,8 +66,10 @@ struct Controller {
     running: Running,
     proxy: Running,
     kubeconfig: String,
-    /// When it dies next.
+    /// When it dies next, or freezes, or thaws.
     dies: Instant,
+    /// It was stopped, and may wake up at any moment.
+    frozen: bool,
 }
 
 impl Place {
@@ -64,6 +77,7 @@ impl Place {
         seed: u64,
         delay: &str,
         applications: Applications,
+        leaders: Leaders,
         without: &'static [Rule],
     ) -> Place {
         let home = tempfile::tempdir().expect("a directory");
@@ -90,8 +104,13 @@ impl Place {
             println!("{:?}", stand_in::temper(seed));
             project(&client).await;
         }
-        let controllers = [(Kind::Sets, seed), (second, seed.wrapping_add(1))]
-            .map(|(kind, seed)| {
+        let sets = match leaders {
+            Leaders::One => vec![Kind::Sets],
+            Leaders::Two => vec![Kind::Candidate; 2],
+        };
+        let controllers = (sets.into_iter().chain([second]).zip(0..))
+            .map(|(kind, number)| {
+                let seed = seed.wrapping_add(number);
                 let kubeconfig = path(&format!("{seed}.kubeconfig"));
                 let mut proxy = Running::start([
                     "dev",
@@ -112,10 +131,10 @@ impl Place {
                 proxy.line_with("kubectl");
                 let running = controller(kind, &kubeconfig, without);
                 let dies = Instant::now() + Duration::from_secs(5);
-                Controller { kind, running, proxy, kubeconfig, dies }
+                Controller { kind, running, proxy, kubeconfig, dies, frozen: false }
             })
-            .into();
-        Place { _api: api, client, recorder, controllers, kills: 0, without, home }
+            .collect();
+        Place { _api: api, client, recorder, controllers, kills: 0, freezes: 0, without, home }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -124,6 +143,14 @@ impl Place {
 
     pub(crate) fn kills(&self) -> usize {
         self.kills
+    }
+
+    pub(crate) fn freezes(&self) -> usize {
+        self.freezes
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Makes the set.
@@ -158,6 +185,12 @@ impl Place {
         self.kill_until(random, |recorded| recorded.applications().any(has_begun)).await;
     }
 
+    /// Deletes the set, and waits until its last Application is gone. Controllers die meanwhile.
+    pub(crate) async fn delete(&mut self, random: &mut StdRng) {
+        self.api("ApplicationSet").delete(fleet::SET, &DeleteParams::default()).await.expect("it is there");
+        self.kill_until(random, Recorded::are_gone).await;
+    }
+
     /// For so long, whatever becomes of it. Controllers die meanwhile.
     pub(crate) async fn meanwhile(&mut self, random: &mut StdRng, time: Duration) {
         let _ = tokio::time::timeout(time, self.kill_until(random, |_| false)).await;
@@ -166,15 +199,32 @@ impl Place {
     /// Kills controllers at their times until the history says that it is so.
     async fn kill_until(&mut self, random: &mut StdRng, is_so: impl Fn(&Recorded) -> bool) {
         loop {
+            // Somebody is always awake, so that somebody can lead.
+            let all_awake = self.controllers.iter().all(|controller| !controller.frozen);
+            let never = self.freezes == 0;
             let next = self.controllers.iter_mut().min_by_key(|controller| controller.dies);
             let next = next.expect("there are two");
             tokio::select! {
                 () = self.recorder.until(|recorded| is_so(recorded).then_some(())) => return,
                 () = tokio::time::sleep_until(next.dies) => {
-                    next.running.kill();
-                    next.running = controller(next.kind, &next.kubeconfig, self.without);
                     next.dies = Instant::now() + crate::pause(random);
-                    self.kills += 1;
+                    if next.frozen {
+                        // It goes on in the middle of what it was about to do, and finds out later that it no longer leads.
+                        next.running.signal("CONT");
+                        next.frozen = false;
+                    } else if next.kind == Kind::Candidate
+                        && next.running.runs()
+                        && all_awake
+                        && (never || random.random_bool(0.6))
+                    {
+                        next.running.signal("STOP");
+                        next.frozen = true;
+                        self.freezes += 1;
+                    } else {
+                        next.running.kill();
+                        next.running = controller(next.kind, &next.kubeconfig, self.without);
+                        self.kills += 1;
+                    }
                 }
             }
             let quiet = Timestamp::now().duration_since(self.recorder.last());
@@ -212,7 +262,7 @@ fn standing(application: &Value) -> String {
 
 fn controller(kind: Kind, kubeconfig: &str, without: &[Rule]) -> Running {
     let name = match kind {
-        Kind::Sets => "applicationset",
+        Kind::Sets | Kind::Candidate => "applicationset",
         Kind::Applications => "application",
         Kind::StandIn(seed) => return Running::of(stand_in::command(kubeconfig, seed)),
     };
@@ -223,6 +273,10 @@ fn controller(kind: Kind, kubeconfig: &str, without: &[Rule]) -> Running {
         // Each Application looks at git on its own, which is what the order has to hold against.
         .env("ARGOCD_RECONCILIATION_TIMEOUT", "5s")
         .env("ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER", "5s");
+    if kind == Kind::Candidate {
+        command.args(["--leader-elect", "--lease-duration", "3s", "--renew-deadline", "2s"]);
+        command.args(["--retry-period", "500ms"]);
+    }
     if !without.is_empty() {
         let names: Vec<String> = without.iter().map(|rule| format!("{rule:?}")).collect();
         command.env(WITHOUT, names.join(","));

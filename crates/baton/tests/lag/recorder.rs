@@ -60,6 +60,12 @@ impl Recorded {
         self.applications.values().filter_map(|version| self.entries.get(version)).map(|entry| &entry.object)
     }
 
+    /// Whether none of them is left.
+    pub(crate) fn are_gone(&self) -> bool {
+        let last = self.applications.values().filter_map(|version| self.entries.get(version));
+        last.clone().count() > 0 && last.into_iter().all(|entry| entry.change == Change::Deleted)
+    }
+
     fn newest(&self) -> u64 {
         self.entries.last_key_value().map_or(0, |(version, _)| *version)
     }

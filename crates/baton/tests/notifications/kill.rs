@@ -15,10 +15,13 @@ use tokio::runtime::Runtime;
 
 use crate::process::{LOOK_EVERY, PATIENCE, Running, run};
 use crate::receiver::{Receiver, answer};
+use crate::smtp_server::{MailServer, Manner};
 use crate::stage::{config_map, git, kubectl};
 use crate::{OPTIONS, body, header, listed, runtime, services};
 
 const ROUNDS: usize = 8;
+/// Rounds with a mail server.
+const MAILS: usize = 4;
 /// Kills are spread over this time after a message came in: from before its answer to after all is noted.
 const STEP: Duration = Duration::from_millis(6);
 
@@ -73,10 +76,54 @@ fn only_between_the_answer_and_its_mark_is_a_call_made_twice() {
     assert_eq!((fleet.calls_about("web-0").len(), fleet.calls_about("web-1").len()), (2, 1));
 }
 
+#[test]
+fn killed_at_any_moment_after_a_mail_was_taken_it_comes_again_as_it_was_or_not_at_all() {
+    let fleet = Fleet::with_mail();
+    for round in 0..MAILS {
+        let mut controller = fleet.controller();
+        let name = format!("web-{round}");
+        fleet.delete(&name);
+        fleet.until_mailed(&name);
+        // The mail server keeps its first answer back until the controller is dead.
+        thread::sleep(STEP * u32::try_from(round).expect("a small number"));
+        controller.kill();
+        let _next = fleet.controller();
+        fleet.until_all_is_sent(&name);
+        let mails = fleet.mails_about(&name);
+        let expected = if round == 0 { 2..=2 } else { 1..=2 };
+        assert!(expected.contains(&mails.len()), "round {round}: {mails:?}");
+        let ids: Vec<&str> = mails.iter().map(|mail| message_id(mail)).collect();
+        assert!(ids.iter().all(|id| *id == ids[0]), "round {round}: {ids:?}");
+        assert!(mails.iter().all(|mail| *mail == mails[0]), "round {round}: the same bytes: {mails:?}");
+    }
+    let mails = fleet.mail.as_ref().expect("a mail server").mails();
+    let mut ids: Vec<&str> = mails.iter().map(|mail| message_id(mail)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), MAILS, "each wait has an id of its own: {ids:?}");
+    // What is marked is not sent again, however often a controller dies.
+    let before = mails.len();
+    for _ in 0..3 {
+        let mut controller = fleet.controller();
+        fleet.delete_again("web-0");
+        controller.kill();
+    }
+    let _controller = fleet.controller();
+    let last = format!("web-{MAILS}");
+    fleet.delete(&last);
+    fleet.until_all_is_sent(&last);
+    assert_eq!(fleet.mail.as_ref().expect("a mail server").mails().len(), before + 1);
+}
+
+fn message_id(mail: &str) -> &str {
+    header(mail, "Message-ID")
+}
+
 /// A Kubernetes API, Applications deployed to it, and a receiver; controllers come and go.
 struct Fleet {
     home: tempfile::TempDir,
     hook: Receiver,
+    mail: Option<MailServer>,
     /// Something came in.
     told: Told<()>,
     /// Answers are kept back until this is dropped.
@@ -87,6 +134,15 @@ struct Fleet {
 
 impl Fleet {
     fn start() -> Fleet {
+        Fleet::with(None)
+    }
+
+    /// One that writes mails too.
+    fn with_mail() -> Fleet {
+        Fleet::with(Some(Manner::Holding))
+    }
+
+    fn with(manner: Option<Manner>) -> Fleet {
         let home = tempfile::tempdir().expect("a directory");
         let control = home.path().join("control");
         let control = control.to_str().expect("UTF-8");
@@ -106,7 +162,8 @@ impl Fleet {
             }
             answer(200, "", "")
         }));
-        let fleet = Fleet { home, hook, told, held, _control: server, _runtime: runtime };
+        let mail = manner.map(|manner| runtime.block_on(MailServer::start(manner)));
+        let fleet = Fleet { home, hook, mail, told, held, _control: server, _runtime: runtime };
         let config = fleet.home.path().join("config");
         git(&config, &["init", "-q", "-b", "main"]);
         fs::create_dir_all(config.join("web")).expect("a directory");
@@ -131,7 +188,7 @@ impl Fleet {
 
     fn objects(&self) -> Value {
         let mut map = baton_notifications::catalog::object("argocd");
-        for (key, value) in services(None, &self.hook)["data"].as_object().expect("a map") {
+        for (key, value) in services(self.mail.as_ref(), &self.hook)["data"].as_object().expect("a map") {
             map["data"][key] = value.clone();
         }
         let application = |round: usize| {
@@ -228,6 +285,36 @@ impl Fleet {
         self.until(name, |application| application.pointer(noted).is_some());
         // What came in meanwhile belongs to this round.
         while self.told.try_recv().is_ok() {}
+    }
+
+    fn mails_about(&self, name: &str) -> Vec<String> {
+        let about = format!("- ConfigMap {name}/precious");
+        let mails = self.mail.as_ref().expect("a mail server").mails();
+        mails.into_iter().filter(|mail| mail.contains(&about)).collect()
+    }
+
+    #[track_caller]
+    fn until_mailed(&self, name: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.mails_about(name).is_empty() {
+            assert!(Instant::now() < deadline, "no mail about {name}");
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Waits until it is noted that this was told, by every way, and the outbox is empty.
+    #[track_caller]
+    fn until_all_is_sent(&self, name: &str) {
+        self.until_noted(name);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let secrets = self.kubectl(&["get", "secrets", "-n", "argocd", "-o", "name"]);
+            if !secrets.contains("baton-outbox-") {
+                return;
+            }
+            assert!(Instant::now() < deadline, "something is still to be sent: {secrets}");
+            thread::sleep(LOOK_EVERY);
+        }
     }
 
     fn calls_about(&self, name: &str) -> Vec<String> {

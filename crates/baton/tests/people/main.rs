@@ -1,17 +1,26 @@
 //! The API for people and the web pages of a real `baton up`, and of a `baton server` beside it.
 
+mod accounts;
+mod approvals;
+mod canary;
+mod matrix;
 mod place;
 #[path = "../process/mod.rs"]
 mod process;
 mod projects;
 mod registered;
+#[path = "../../../server/tests/calls/rows.rs"]
+#[allow(dead_code, reason = "which operations there are is looked at by the tests of the server")]
+mod rows;
+mod scripts;
 mod served;
+mod shapes;
 mod shell;
 mod sso;
 
 use std::fs;
 
-use place::{Place, config_map};
+use place::{Place, REMOTE, config_map};
 use process::{Running, address_in};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -201,6 +210,32 @@ async fn a_rollout_is_paused_and_goes_on() {
         answer["items"].as_array().is_some_and(|all| all.len() == 2 && all.iter().all(synced))
     };
     admin.until("both are deployed", "/api/v1/applications", done).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_that_a_host_tells_of_is_seen_at_once_by_what_it_concerns() {
+    let place = Place::start().await;
+    place.commit("web/a.yaml", &config_map("plain", json!({})));
+    let mut application = place.application("web", "web");
+    application["spec"]["source"]["repoURL"] = REMOTE.into();
+    place.apply(&application).await;
+    let admin = place.admin().await;
+    let path = "/api/v1/applications/web";
+    admin.until("it is known", path, |status, _| status == StatusCode::OK).await;
+    assert_eq!(admin.post(&format!("{path}/sync"), json!({})).await.0, StatusCode::OK);
+    let is =
+        |state: &'static str| move |_: StatusCode, found: &Value| found["status"]["sync"]["status"] == state;
+    admin.until("it is synced", path, is("Synced")).await;
+
+    place.commit("web/b.yaml", &config_map("new", json!({})));
+    let push = json!({"ref": "refs/heads/main", "repository": {"html_url": "https://git.example.com/fleet/config",
+        "default_branch": "main"}});
+    let told = reqwest::Client::new().post(format!("http://{}/api/webhook", place.address));
+    let told = told.header("content-type", "application/json").header("x-github-event", "push");
+    let answer = told.body(push.to_string()).send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::OK);
+    // Without it, it would look in three minutes.
+    admin.until("the commit is seen", path, is("OutOfSync")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,10 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::process::{Running, address_in, client, eventually};
+use crate::process::{Running, address_in, baton, client, eventually};
+
+/// What the repository is called elsewhere; a plain path names it too.
+pub(crate) const REMOTE: &str = "https://git.example.com/fleet/config.git";
 
 pub(crate) struct Place {
     pub(crate) home: TempDir,
@@ -30,12 +33,26 @@ pub(crate) struct Person<'p> {
 
 impl Place {
     pub(crate) async fn start() -> Place {
+        Place::with(&[], &[]).await
+    }
+
+    /// One with more on its command line, and in its environment.
+    pub(crate) async fn with(more: &[&str], environment: &[(&str, &str)]) -> Place {
         let home = tempfile::tempdir().expect("a directory");
         git(&home.path().join("config"), &["init", "-q", "-b", "main"]);
         let directory = home.path().join("up");
         let place = ["--data-dir", directory.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"];
+        let mapping = format!("{REMOTE}={}", home.path().join("config").display());
         let how = ["--ephemeral", "--no-demo", "--api-listen", "127.0.0.1:0", "--ready-delay", "50ms"];
-        let mut up = Running::start(["up", "--cluster", "dev,env=dev"].into_iter().chain(place).chain(how));
+        let mut command = baton();
+        command
+            .args(["up", "--cluster", "dev,env=dev"])
+            .args(place)
+            .args(how)
+            .args(["--repo", &mapping])
+            .args(more);
+        command.envs(environment.iter().copied());
+        let mut up = Running::of(command);
         let address = address_in(&up.line_with("page "));
         let control = client(&directory.join("kubeconfig")).await;
         Place { home, address, up, control, http: reqwest::Client::new() }

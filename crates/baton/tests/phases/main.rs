@@ -1,8 +1,9 @@
 //! The proposal's five examples of phased deployments on `baton up`, each with the fleet it needs: who goes in which phase, what
-//! the receiver is told and in which order, and who changes between which calls.
+//! the receiver is told and in which order, and who changes between which calls; and what people do to a rollout on its way.
 
 mod course;
 mod history;
+mod people;
 #[path = "../process/mod.rs"]
 mod process;
 mod stage;

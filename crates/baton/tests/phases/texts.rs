@@ -32,7 +32,8 @@ fn lines(text: &str) -> BTreeMap<String, i32> {
 #[test]
 fn every_changed_line_is_told_of() {
     let page = read("../../docs/differences.md");
-    let (_, section) = page.split_once("### The proposal's examples").expect("a section about them");
+    let (_, section) =
+        page.split_once("## The examples of the proposal for phases").expect("a section about them");
     let section = section.split("\n## ").next().unwrap_or(section);
     for file in FILES {
         let row = section

@@ -110,6 +110,14 @@ impl Running {
         self.child.wait().expect("a child can be waited for");
     }
 
+    /// Sends it a signal by its name.
+    #[track_caller]
+    pub(crate) fn signal(&self, signal: &str) {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        let told = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
+        assert!(told.success(), "{kill}");
+    }
+
     /// Asks it with SIGTERM to end, and waits until it has.
     #[track_caller]
     pub(crate) fn terminate(self) -> Outcome {
@@ -124,9 +132,7 @@ impl Running {
 
     #[track_caller]
     fn told(self, signal: &str) -> Outcome {
-        let kill = format!("kill -{signal} {}", self.child.id());
-        let told = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
-        assert!(told.success(), "{kill}");
+        self.signal(signal);
         self.ends()
     }
 

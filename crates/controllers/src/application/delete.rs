@@ -321,6 +321,7 @@ impl Reconciler {
             };
         }
         self.announce(application, &written, decision.event.as_deref());
+        self.metrics.approval_ended(application, &written, now);
         let gone = written.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
         if gone {
             tracing::info!(application = %key, "the Application is finalized");

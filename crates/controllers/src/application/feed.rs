@@ -45,7 +45,10 @@ impl Feed {
                 if before.is_some_and(|before| before.spec.project != after.spec.project) {
                     self.0.projects_changed.notify_one();
                 }
-                if before.is_none_or(|before| concerns_us(before, after)) {
+                if before.is_some_and(|before| !before.spec.auto_syncs() && after.spec.auto_syncs()) {
+                    // What it differs in was found when nobody was to sync it.
+                    self.0.asks.compare(&change.key, Level::Latest, Duration::ZERO);
+                } else if before.is_none_or(|before| concerns_us(before, after)) {
                     self.0.asks.wake(&change.key);
                 }
             }

@@ -5,20 +5,25 @@ use std::time::Duration;
 
 use baton_api::Application;
 use baton_api::application_status::OperationState;
+use baton_api::conditions::application::DELETION_APPROVAL_REQUIRED_INFO;
 use baton_api::names::DEFAULT_PROJECT;
+use jiff::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use super::known::{Held, Known};
 use crate::metrics::label_name;
 
 /// Argo CD's buckets.
 const BUCKETS: [f64; 7] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
+/// From a person who was waiting for it to one who was away for a week.
+const APPROVAL_BUCKETS: [f64; 9] =
+    [10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 604_800.0];
 
 /// Counters and durations.
 #[derive(Clone)]
@@ -27,6 +32,12 @@ pub(super) struct Metrics {
     syncs: Family<SyncLabels, Counter>,
     durations: Family<DurationLabels, Counter<f64, std::sync::atomic::AtomicU64>>,
     orphans: Family<AppLabels, Gauge>,
+    approvals: Family<ApprovalLabels, Histogram, fn() -> Histogram>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ApprovalLabels {
+    of: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -70,6 +81,7 @@ impl Metrics {
             syncs: Family::default(),
             durations: Family::default(),
             orphans: Family::default(),
+            approvals: Family::new_with_constructor(|| Histogram::new(APPROVAL_BUCKETS)),
         };
         registry.register(
             "argocd_app_reconcile",
@@ -86,6 +98,12 @@ impl Metrics {
             "argocd_app_orphaned_resources_count",
             "Number of orphaned resources per application",
             metrics.orphans.clone(),
+        );
+        registry.register_with_unit(
+            "baton_approval_wait",
+            "How long deletions waited for approval, until it was given or they were given up",
+            Unit::Seconds,
+            metrics.approvals.clone(),
         );
         metrics
     }
@@ -118,6 +136,17 @@ impl Metrics {
         }
     }
 
+    /// Measures a wait for approval that has ended between two versions of an Application.
+    pub(super) fn approval_ended(&self, before: &Application, after: &Application, now: Timestamp) {
+        if waits_since(after).is_none()
+            && let Some(since) = waits_since(before)
+        {
+            let of = if before.metadata.deletion_timestamp.is_some() { "delete" } else { "prune" };
+            let waited = now.duration_since(since).as_secs_f64().max(0.0);
+            self.approvals.get_or_create(&ApprovalLabels { of }).observe(waited);
+        }
+    }
+
     pub(super) fn set_orphans(&self, application: &Application, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.orphans.get_or_create(&labels(application)).set(count);
@@ -142,6 +171,13 @@ fn server(application: &Application) -> &str {
     if destination.server.is_empty() { &destination.name } else { &destination.server }
 }
 
+/// Since when a deletion of an Application waits for approval.
+fn waits_since(application: &Application) -> Option<Timestamp> {
+    let mut conditions = application.status.conditions.iter();
+    let waits = conditions.find(|condition| condition.kind == DELETION_APPROVAL_REQUIRED_INFO)?;
+    waits.last_transition_time.as_ref().map(|time| time.0)
+}
+
 /// Looks at the Applications whenever it is asked.
 pub(super) struct ApplicationCollector {
     pub(super) known: Arc<Known>,
@@ -160,6 +196,7 @@ impl Collector for ApplicationCollector {
             whole.collect()
         };
         self.encode_info(&mut encoder, &applications)?;
+        self.encode_approvals(&mut encoder, &applications)?;
         if !self.conditions.is_empty() {
             self.encode_conditions(&mut encoder, &applications)?;
         }
@@ -193,7 +230,7 @@ impl ApplicationCollector {
                 ("name", name),
                 ("project", project),
                 ("autosync_enabled", application.spec.auto_syncs().to_string()),
-                ("repo", source.map(|source| source.repo_url.clone()).unwrap_or_default()),
+                ("repo", source.map(|source| openly(&source.repo_url)).unwrap_or_default()),
                 ("dest_server", server(application).to_owned()),
                 ("dest_namespace", application.spec.destination.namespace.clone()),
                 ("sync_status", unknown(application.status.sync.status.as_str())),
@@ -201,6 +238,24 @@ impl ApplicationCollector {
                 ("operation", operation.to_owned()),
             ];
             one.encode(info.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn encode_approvals(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        applications: &[Arc<Application>],
+    ) -> Result<(), std::fmt::Error> {
+        let describe = "Since when each Application's deletions wait for approval, in seconds since 1970";
+        let kind = ConstGauge::new(0_i64).metric_type();
+        let mut shown =
+            encoder.encode_descriptor("baton_approval_waiting_since_seconds", describe, None, kind)?;
+        for application in applications {
+            let Some(since) = waits_since(application) else { continue };
+            let AppLabels { namespace, name, project } = labels(application);
+            let labels = [("namespace", namespace), ("name", name), ("project", project)];
+            ConstGauge::new(since.as_second()).encode(shown.encode_family(&labels)?)?;
         }
         Ok(())
     }
@@ -259,5 +314,35 @@ impl ApplicationCollector {
 impl std::fmt::Debug for ApplicationCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApplicationCollector").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}
+
+/// The URL of a repository without what opens it: whoever reads metrics may not read Applications.
+fn openly(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) if scheme.starts_with("http") || user.contains(':') => {
+            format!("{scheme}://{}", &rest[user.len() + 1..])
+        }
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_a_url_are_no_label() {
+        for (url, expected) in [
+            ("https://me:hush@git.example.com/a.git", "https://git.example.com/a.git"),
+            ("https://hush@git.example.com", "https://git.example.com"),
+            ("ssh://git@git.example.com/a.git", "ssh://git@git.example.com/a.git"),
+            ("https://git.example.com/a@b", "https://git.example.com/a@b"),
+            ("git@git.example.com:a.git", "git@git.example.com:a.git"),
+        ] {
+            assert_eq!(openly(url), expected);
+        }
     }
 }

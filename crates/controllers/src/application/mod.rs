@@ -49,12 +49,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::cache::{ObjectKey, Synced, follow};
+use crate::client::Requests;
 use crate::controller::{PassFailed, RunError, scoped};
+use crate::events;
 use crate::leader::Elector;
 use crate::metrics::SharedRegistry;
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
-use crate::{client, events};
 use announce::Announcer;
 use asks::Asks;
 use config::Config;
@@ -121,10 +122,12 @@ impl ApplicationController {
         connect: Arc<dyn Connect>,
     ) -> Result<ApplicationController, RunError> {
         let allowed = settings.allowed_namespaces()?;
-        let client = client::bounded(client);
+        let requests = Requests::default();
+        let (client, connect) = (requests.of_home(client), requests.of_others(connect));
         let settings = Arc::new(settings);
         let known = Arc::new(Known::new(Config::initial(&settings)));
         let mut registry = Registry::default();
+        requests.registered(&mut registry);
         let queue_metrics = QueueMetrics::registered(&mut registry, "application");
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let asks = Arc::new(Asks::new(queue));
@@ -212,7 +215,7 @@ impl ApplicationController {
         }
         let mut shutdown = std::pin::pin!(shutdown);
         let (namespace, clock) = (&shared.settings.namespace, shared.settings.clock.clone());
-        let mut elector = Elector::new(&shared.client, namespace, LEASE, clock);
+        let mut elector = Elector::new(&shared.client, namespace, LEASE, clock, shared.settings.lease);
         tokio::select! {
             biased;
             () = &mut shutdown => return self.until(std::future::ready(()), tasks).await,

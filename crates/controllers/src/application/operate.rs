@@ -477,6 +477,7 @@ impl Reconciler {
         {
             self.announcer.approval_required(&pass.application, &condition.message);
         }
+        self.metrics.approval_ended(before, &pass.application, pass.now);
         let Some(completion) = &write.completion else { return };
         tracing::info!(application = %pass.key, phase = %write.state.phase, "{}", completion.event);
         self.memory(pass.key).lock().end_pause();

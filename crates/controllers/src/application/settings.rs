@@ -7,6 +7,7 @@ use baton_sync::self_heal::{SelfHealBackoff, SelfHealSettings};
 
 use crate::clock::Clock;
 use crate::environment::Environment;
+use crate::leader::LeaseTimes;
 use crate::namespaces::AllowedNamespaces;
 use crate::settings::SettingsError;
 
@@ -37,6 +38,8 @@ pub struct ApplicationSettings {
     pub customizations: baton_health::Customizations,
     /// Let only one controller act.
     pub leader_election: bool,
+    /// How long it leads without being heard of.
+    pub lease: LeaseTimes,
     /// Where dates come from.
     pub clock: Clock,
     /// Decides the jitter of retries and of periodic looks.
@@ -132,6 +135,7 @@ impl ApplicationSettings {
             timing: BTreeMap::new(),
             customizations: baton_health::Customizations::default(),
             leader_election: false,
+            lease: LeaseTimes::default(),
             clock: Clock::System,
             seed: 0,
         }
@@ -178,6 +182,12 @@ impl ApplicationSettings {
             timing,
             ..defaults
         })
+    }
+
+    /// Whether a variable states a period, for which there is a key in a ConfigMap that the controller reads itself.
+    pub fn is_period(variable: &str) -> bool {
+        let short = variable.strip_prefix(PREFIX);
+        short.is_some_and(|short| PLACES.iter().any(|place| place.variable == short))
     }
 
     /// The namespaces Applications may live in.

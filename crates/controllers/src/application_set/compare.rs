@@ -346,6 +346,7 @@ mod tests {
             (json!({"spec": {"source": {"helm": {}, "directory": {"recurse": false}}}}), None),
             (json!({"metadata": {"labels": {"mine": "x"}, "annotations": {"mine": "y"}}}), None),
             (json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "hard"}}}), None),
+            (json!({"metadata": {"annotations": {"baton.dev/deletion-asked-by": "alice"}}}), None),
             (json!({"metadata": {"finalizers": ["post-delete-finalizer.argocd.argoproj.io/cleanup"]}}), None),
             (json!({"operation": {"sync": {}}}), None),
             (

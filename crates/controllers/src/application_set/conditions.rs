@@ -83,12 +83,16 @@ fn stopped(set: &ApplicationSet) -> Option<Verdict> {
     if phased(set).is_empty() || set.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    match outlook(&set.status.phases) {
-        Outlook::Failed(message) => {
-            Some(Verdict::Failed { reason: reason::ROLLOUT_ERROR, message, generated: true })
-        }
-        Outlook::Done | Outlook::UnderWay(_) => None,
-    }
+    // What cannot be followed holds everybody, whatever is stored of it.
+    let refused = set.status.conditions.iter().find(|condition| {
+        condition.kind == kind::INVALID_PHASE_CONFIG && condition.status == ConditionStatus::True
+    });
+    let message = match (refused, outlook(&set.status.phases)) {
+        (Some(refused), _) => refused.message.clone(),
+        (None, Outlook::Failed(message)) => message,
+        (None, Outlook::Done | Outlook::UnderWay(_)) => return None,
+    };
+    Some(Verdict::Failed { reason: reason::ROLLOUT_ERROR, message, generated: true })
 }
 
 /// The known conditions without those that are replaced, and the fresh ones. What says the same as before keeps its time.

@@ -37,6 +37,7 @@ use baton_api::rollout_status::DeletionStatus;
 use baton_api::{ApplicationSet, names};
 use baton_generators::{Generated, Generators, Reads};
 use baton_rollout::pin::Fingerprint;
+use baton_rules::{Rule, holds};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use parking_lot::Mutex;
@@ -476,8 +477,8 @@ impl Reconciler {
             // Whom its phase holds is neither created nor changed.
             let governed = |desired: &Desired| phased.contains(&generated.groups[desired.group].generator);
             let goes = |desired: &&Desired| !governed(desired) || self.board.admits(key, &desired.name);
-            plan.create.retain(goes);
-            plan.compare.retain(goes);
+            plan.create.retain(|desired| goes(desired) || !holds(Rule::MakingIsGated));
+            plan.compare.retain(|desired| goes(desired) || !holds(Rule::MakingIsGated));
         }
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));

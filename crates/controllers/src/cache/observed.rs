@@ -15,7 +15,7 @@ use crate::digest::{Digest, Hasher};
 use crate::rollout::{RawStatus, Sight, label_value};
 
 /// Whether an annotation is written all the time by others and never decides anything for a set: notifications,
-/// requests to the application controller, approvals of people, and the marks of a rollout. What a template says of it counts only where
+/// requests to the application controller, what people approve and ask for, and the marks of a rollout. What a template says of it counts only where
 /// the live object says nothing.
 pub(crate) fn is_always_preserved(annotation: &str) -> bool {
     use names::{application, baton};
@@ -27,7 +27,9 @@ pub(crate) fn is_always_preserved(annotation: &str) -> bool {
             | application::HYDRATE
             | application::DELETION_APPROVED
             | baton::APPROVAL
+            | baton::DELETION_ASKED_BY
             | baton::PIN
+            | baton::COMPARED
     )
 }
 

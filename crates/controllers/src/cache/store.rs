@@ -119,8 +119,11 @@ impl<T: Kept> Store<T> {
         if newer { None } else { Some(self.put(key, object)) }
     }
 
+    /// The watch saw it go. What is told once more of one before it leaves it alone.
     pub(crate) fn deleted(&mut self, metadata: &ObjectMeta) -> Option<Change<T>> {
-        self.remove(ObjectKey::of(metadata))
+        let key = ObjectKey::of(metadata);
+        let known = self.held.get(&key)?.held.metadata();
+        if known.uid == metadata.uid || !is_newer(known, metadata) { self.remove(key) } else { None }
     }
 
     /// A write of this controller to what is held answered with this state. What the watch saw go stays gone.
@@ -138,8 +141,8 @@ impl<T: Kept> Store<T> {
         let key = ObjectKey::of(object.meta());
         let Some(entry) = self.held.get_mut(&key) else { return };
         let known = entry.held.metadata();
-        let older = is_newer(known, object.meta()) && entry.doubt != Some(Doubt::List);
-        if known.uid == object.meta().uid && !older {
+        let (same, settles) = (known.uid == object.meta().uid, entry.doubt == Some(Doubt::List));
+        if settles || (same && !is_newer(known, object.meta())) {
             let before = std::mem::replace(&mut entry.held, T::keep(object));
             (entry.doubt, entry.written) = (None, self.list);
             if untold {
@@ -166,8 +169,9 @@ impl<T: Kept> Store<T> {
     }
 }
 
+/// Whether what is known is of a later time than what is seen, be it of the same object or of one before it.
 fn is_newer(known: &ObjectMeta, seen: &ObjectMeta) -> bool {
-    known.uid == seen.uid && version(known) > version(seen)
+    version(known) > version(seen)
 }
 
 #[cfg(test)]
@@ -178,8 +182,12 @@ mod tests {
     use serde_json::json;
 
     fn set(version: u64) -> ApplicationSet {
+        another("u", version)
+    }
+
+    fn another(uid: &str, version: u64) -> ApplicationSet {
         serde_json::from_value(json!({
-            "metadata": {"name": "fleet", "namespace": "argocd", "uid": "u", "resourceVersion": version.to_string()},
+            "metadata": {"name": "fleet", "namespace": "argocd", "uid": uid, "resourceVersion": version.to_string()},
             "spec": {"generators": [], "template": {}},
         }))
         .expect("a set")
@@ -215,6 +223,17 @@ mod tests {
         let told = sets.applied(Guarded(Ok(set(8)))).expect("it is told");
         assert_eq!(told.before.map(|before| version(before.metadata())), Some(5), "what was told last");
         assert_eq!(held(&sets), (8, false));
+    }
+
+    #[test]
+    fn what_is_told_once_more_of_the_one_before_takes_nothing_away() {
+        let mut sets = Store::<crate::cache::Held>::default();
+        let seen = |uid, version| Guarded(Ok(another(uid, version)));
+        let told = sets.applied(seen("u", 3)).is_some() && sets.deleted(&another("u", 4).metadata).is_some();
+        assert!(told && sets.applied(seen("v", 5)).is_some());
+        assert!(sets.applied(seen("u", 3)).is_none() && sets.deleted(&another("u", 4).metadata).is_none());
+        assert_eq!(held(&sets), (5, false));
+        assert!(sets.deleted(&another("v", 6).metadata).is_some());
     }
 
     #[test]

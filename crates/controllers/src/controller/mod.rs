@@ -26,15 +26,16 @@ use tokio::time::Instant;
 
 use crate::application_set::Reconciler;
 use crate::cache::{Known, ObjectKey, Observed, Synced, follow};
+use crate::client::Requests;
+use crate::events;
 use crate::leader::Elector;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
-use crate::phases::{Caller, HookCaller, PhaseParts, Phases};
+use crate::phases::{CallMetrics, Caller, HookCaller, PhaseParts, Phases};
 use crate::queue::{Backoff, Queue, QueueMetrics};
 use crate::rollout::{self, Board, Resolver, RolloutMetrics};
 use crate::settings::{Settings, SettingsError};
 use crate::webhook::{Candidate, Refresh, WebhookSecrets};
-use crate::{client, events};
 use feed::{Feed, Names};
 
 /// Who events say they come from.
@@ -117,10 +118,11 @@ impl Controller {
     /// # Errors
     /// If a setting cannot be used.
     pub fn new(client: Client, settings: Settings, generators: Generators) -> Result<Controller, RunError> {
-        let caller =
-            HookCaller::new(client::bounded(client.clone()), &settings.hooks, settings.clock.clone());
+        let requests = Requests::default();
+        let client = requests.of_home(client);
+        let caller = HookCaller::new(client.clone(), &settings.hooks, settings.clock.clone());
         let caller = Arc::new(caller.map_err(RunError::Hooks)?);
-        Controller::calling(client, settings, generators, caller)
+        Controller::assembled(client, settings, generators, caller, &requests)
     }
 
     /// A controller whose hooks and checks are called by somebody else.
@@ -133,11 +135,23 @@ impl Controller {
         generators: Generators,
         caller: Arc<dyn Caller>,
     ) -> Result<Controller, RunError> {
+        let requests = Requests::default();
+        Controller::assembled(requests.of_home(client), settings, generators, caller, &requests)
+    }
+
+    /// A controller of a client whose requests are counted already.
+    fn assembled(
+        client: Client,
+        settings: Settings,
+        generators: Generators,
+        caller: Arc<dyn Caller>,
+        requests: &Requests,
+    ) -> Result<Controller, RunError> {
         let allowed = settings.allowed_namespaces()?;
-        let client = client::bounded(client);
         let settings = Arc::new(settings);
         let known = Arc::new(Known::default());
         let mut registry = Registry::default();
+        requests.registered(&mut registry);
         let queue_metrics = QueueMetrics::registered(&mut registry, "applicationset");
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let passes = PassMetrics::registered(&mut registry);
@@ -147,6 +161,7 @@ impl Controller {
             allowed.clone(),
             settings.metrics_labels.clone(),
         );
+        rollout::register_standing(&mut registry, known.clone(), allowed.clone());
         // A dry run must not leave events of things that did not happen.
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let (recorder, scribe) = if settings.dry_run { (None, None) } else { (Some(recorder), Some(scribe)) };
@@ -158,6 +173,7 @@ impl Controller {
             settings: settings.clone(),
             recorder: recorder.clone(),
             caller,
+            calls: CallMetrics::registered(&mut registry),
             wake: rollout_queue.clone(),
         });
         let hangup = phases.hangup();
@@ -251,6 +267,7 @@ impl Controller {
             &shared.settings.namespace,
             APPLICATION_SET_LEASE,
             shared.settings.clock.clone(),
+            shared.settings.lease,
         );
         tokio::select! {
             biased;

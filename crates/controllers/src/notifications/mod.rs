@@ -41,12 +41,13 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 
 use crate::cache::{Synced, follow};
+use crate::client::Requests;
 use crate::controller::{RunError, scoped};
+use crate::events;
 use crate::leader::Elector;
 use crate::metrics::SharedRegistry;
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
-use crate::{client, events};
 use announce::Announcer;
 use feed::{Names, Sources, Subjects};
 use known::Known;
@@ -123,10 +124,12 @@ impl NotificationController {
         post: Arc<dyn Post>,
     ) -> Result<NotificationController, RunError> {
         let [applications, sets] = settings.allowed()?;
-        let client = client::bounded(client);
+        let requests = Requests::default();
+        let client = requests.of_home(client);
         let settings = Arc::new(settings);
         let known = Arc::new(Known::new(&settings.namespace));
         let mut registry = Registry::default();
+        requests.registered(&mut registry);
         let queue_metrics = QueueMetrics::registered(&mut registry, "notifications");
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
@@ -183,8 +186,9 @@ impl NotificationController {
         let mut watches = self.start_watches();
         let mut shutdown = std::pin::pin!(shutdown);
         let (namespace, clock) = (&shared.settings.namespace, shared.settings.clock.clone());
-        let mut elector =
-            shared.settings.leader_election.then(|| Elector::new(&shared.client, namespace, LEASE, clock));
+        let times = shared.settings.lease;
+        let elector = || Elector::new(&shared.client, namespace, LEASE, clock, times);
+        let mut elector = shared.settings.leader_election.then(elector);
         if let Some(elector) = &mut elector {
             tokio::select! {
                 biased;

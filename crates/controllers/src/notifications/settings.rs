@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::clock::Clock;
 use crate::environment::Environment;
+use crate::leader::LeaseTimes;
 use crate::namespaces::AllowedNamespaces;
 use crate::settings::SettingsError;
 
@@ -26,6 +27,8 @@ pub struct NotificationSettings {
     pub authorities: Option<PathBuf>,
     /// Let only one controller act.
     pub leader_election: bool,
+    /// How long it leads without being heard of.
+    pub lease: LeaseTimes,
     /// Where dates come from.
     pub clock: Clock,
     /// Decides the jitter of retries.
@@ -44,6 +47,7 @@ impl NotificationSettings {
             processors: PROCESSORS,
             authorities: None,
             leader_election: false,
+            lease: LeaseTimes::default(),
             clock: Clock::System,
             seed: 0,
         }

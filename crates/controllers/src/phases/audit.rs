@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::Value;
 
 use super::caller::Prepared;
+use super::metrics::CallMetrics;
 use crate::events::Recorder;
 
 /// Longest message of an Event, as Kubernetes has it.
@@ -24,6 +25,7 @@ const EXCERPT: usize = 300;
 #[derive(Clone)]
 pub(super) struct Audit {
     pub(super) recorder: Option<Recorder>,
+    pub(super) calls: CallMetrics,
 }
 
 /// An attempt, as far as it is told of.
@@ -55,6 +57,7 @@ impl Attempt {
 impl Audit {
     /// Tells what came of an attempt.
     pub(super) fn ended(&self, attempt: &Attempt, outcome: &Outcome) {
+        self.calls.took(role(attempt.call.key.role), outcome.duration);
         self.tell(attempt, &outcome.result, Some(outcome));
     }
 
@@ -93,6 +96,7 @@ impl Audit {
     fn tell(&self, attempt: &Attempt, verdict: &Verdict, outcome: Option<&Outcome>) {
         let (call, about) = (&attempt.call, &attempt.about);
         let key = &call.key;
+        self.calls.count(role(key.role), verdict.as_str());
         let code = outcome.and_then(|outcome| outcome.code);
         let milliseconds =
             outcome.map(|outcome| u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX));

@@ -27,6 +27,8 @@ pub(super) struct GoodStates {
     known: BTreeMap<Arc<str>, Vec<Record>>,
     /// What those hold that Applications are put back to now, by Application.
     specs: BTreeMap<Arc<str>, (Arc<str>, Arc<Value>)>,
+    /// What the API said when the controller had no right to read them.
+    refused: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,7 +74,7 @@ impl GoodStates {
             Err(error) if error.is_forbidden() => {
                 tracing::warn!(namespace = owner.namespace, application_set = owner.name, %error,
                     "good states are not read: let the controller list ControllerRevisions");
-                Ok(GoodStates::default())
+                Ok(GoodStates { refused: Some(error.to_string()), ..GoodStates::default() })
             }
             Err(error) => Err(error),
         }
@@ -86,6 +88,11 @@ impl GoodStates {
 
     pub(super) fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// What the API said, where it does not let good states be read.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 
     /// Records states that have proved good, and drops those that are not kept beside them.

@@ -8,6 +8,7 @@ use baton_api::phase_status::GeneratorPhases;
 use baton_api::phases::DeploymentStrategy;
 use baton_generators::kinds;
 use baton_hooks::{Finding, Severity};
+use baton_phases::identity::Identity;
 use baton_phases::{
     CallKey, CallResult, Decision, Hold, Notice, Plan, Progress, Seen, Situation, Strategy, Target, decide,
     details, identity, misplaced,
@@ -68,18 +69,17 @@ impl Court<'_> {
         let targets = round.targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
         let (known, read, mut notices) = self.strategy(generator, memory, plans);
         let begin = owner.begin(generator);
-        let id = memory.whole(generator, &begin).map(|stored| stored.rollout_id.as_str());
-        let rollout = match &known {
-            Known::Wanted(plan) => identity::follow(id, plan, round.run, &self.pins(targets)),
-            Known::Invalid(_) | Known::Removed(_) => id.unwrap_or_default().to_owned(),
+        let id = memory
+            .whole(generator, &begin)
+            .map(|stored| Identity { rollout: stored.rollout_id.clone(), amended: stored.amended.clone() });
+        let id = match &known {
+            Known::Wanted(plan) => identity::follow(id.as_ref(), plan, round.run, &self.pins(targets)),
+            Known::Invalid(_) | Known::Removed(_) => id.unwrap_or_default(),
         };
-        let seen = self.seen(targets, memory, identity::run_of(&rollout).unwrap_or(0));
+        let seen = self.seen(targets, memory, identity::run_of(&id.rollout).unwrap_or(0));
         let stored = memory.whole(generator, &begin);
         let kind = self.set.spec.generators.get(generator).and_then(|it| kinds(it).first().copied());
         let kind = kind.or(stored.map(|stored| stored.generator_type.as_str())).unwrap_or_default();
-        let names: BTreeSet<&str> = targets.iter().map(|target| &*target.name).collect();
-        let clashes = round.clashes.iter().filter(|clash| names.contains(&*clash.first)).cloned();
-        let clashes: Vec<_> = clashes.collect();
         let in_flight = self.in_flight.iter().filter(|key| key.generator == generator).cloned().collect();
         let results = self.ended.iter().filter(|ended| ended.result.key.generator == generator);
         let results: Vec<CallResult> = results.map(|ended| ended.result.clone()).collect();
@@ -92,13 +92,14 @@ impl Court<'_> {
                 Known::Invalid(findings) => Strategy::Invalid(findings),
                 Known::Removed(plan) => Strategy::Removed(plan.as_deref()),
             },
-            rollout: &rollout,
+            rollout: &id.rollout,
+            amended: &id.amended,
             stored,
             targets,
             seen: &seen,
             consistent: round.consistent,
             requests: &round.requests,
-            clashes: &clashes,
+            steps: round.steps,
             results: &results,
             in_flight: &in_flight,
             hold: self.hold,

@@ -20,6 +20,7 @@ mod good;
 mod hook_caller;
 mod judge;
 mod memory;
+mod metrics;
 mod names;
 mod params;
 mod plans;
@@ -34,14 +35,13 @@ mod told;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baton_api::ApplicationSet;
-use baton_phases::Plan;
 use kube::Client;
 use parking_lot::Mutex;
 
 pub use caller::{Caller, Prepared, What};
 pub(crate) use calls::Hangup;
 pub use hook_caller::HookCaller;
+pub(crate) use metrics::CallMetrics;
 pub(crate) use plans::phased;
 pub(crate) use recall::GoodState;
 pub(crate) use told::{PhaseError, Round, Ruling, SeenApp, newest_run};
@@ -78,6 +78,8 @@ pub(crate) struct PhaseParts {
     pub(crate) recorder: Option<Recorder>,
     /// Makes the calls.
     pub(crate) caller: Arc<dyn Caller>,
+    /// Counts them.
+    pub(crate) calls: CallMetrics,
     /// A set is added to it when a call of it has ended.
     pub(crate) wake: Queue<ObjectKey>,
 }
@@ -89,7 +91,7 @@ impl Phases {
             tracing::error!(%error, "only sets in the controller's own namespace may make calls");
             AllowedNamespaces::only_own(&settings.namespace)
         });
-        let audit = Audit { recorder: parts.recorder };
+        let audit = Audit { recorder: parts.recorder, calls: parts.calls };
         Phases {
             calls: Calls::new(parts.caller, settings.clock.clone(), parts.wake, audit.clone()),
             audit,
@@ -146,20 +148,6 @@ impl Phases {
         self.memories.lock().clear();
         self.plans.lock().clear();
         self.calls.stop();
-    }
-
-    /// The phases of each generator of a set that has phases which can be followed.
-    pub(crate) fn plans(&self, key: &ObjectKey, set: &ApplicationSet) -> BTreeMap<usize, Arc<Plan>> {
-        if phased(set).is_empty() {
-            return BTreeMap::new();
-        }
-        let policy = self.policy(key, set);
-        let mut plans = self.plans.lock();
-        let known = plans.entry(key.clone()).or_default();
-        let strategies = set.spec.generators.iter().enumerate();
-        let strategies = strategies.filter_map(|(at, it)| Some((at, it.deployment_strategy.as_ref()?)));
-        let each = strategies.filter_map(|(at, it)| Some((at, known.read(at, it, &policy).plan.clone()?)));
-        each.collect()
     }
 
     /// How many calls are being made.

@@ -134,6 +134,13 @@ impl Phases {
         let judged = court.judge(memory, &mut plans);
         self.plans.lock().insert(key.clone(), plans);
         let mut ruling = rule(&judged, version(set));
+        if let Some(why) = memory.good.refused() {
+            let message = format!(
+                "good states are not kept, so nothing can be put back: grant the controller get, list, create and delete on \
+                 controllerrevisions (apps): {why}"
+            );
+            ruling.notices.push(Notice { severity: Severity::Warning, reason: "GoodStateNotKept", message });
+        }
         self.find_back(&ground, memory, owner, &mut ruling).await?;
         let known = |generator: usize| judged.iter().any(|judged| judged.generator == generator);
         let lost = in_flight.iter().filter(|call| !known(call.generator));
@@ -232,6 +239,11 @@ impl Phases {
         });
         let proved: Vec<Proved> = proved.collect();
         if proved.is_empty() {
+            return Ok(true);
+        }
+        if memory.good.refused().is_some() {
+            // It may have been granted since: the next round looks, and until then it is told already.
+            memory.doubts_good = true;
             return Ok(true);
         }
         let kept = memory.good.keep(&ground.api.revisions, owner, proved).await;
@@ -404,8 +416,7 @@ async fn mirrored(ground: &mut Ground<'_>, memory: &mut Memory, next: &[Generato
 
 /// What all generators together rule.
 fn rule(judged: &[Judged], version: u64) -> Ruling {
-    let statuses: Vec<GeneratorPhases> = judged.iter().filter_map(|judged| judged.status.clone()).collect();
-    let mut ruling = Ruling { version, outlook: Some(outlook(&statuses)), ..Ruling::default() };
+    let mut ruling = Ruling { version, outlook: Some(outlook_of(judged)), ..Ruling::default() };
     for judged in judged {
         let (generator, decision) = (judged.generator, &judged.decision);
         let phases = decision.status.as_ref().map(|status| status.phases.as_slice()).unwrap_or_default();
@@ -430,6 +441,18 @@ fn rule(judged: &[Judged], version: u64) -> Ruling {
         ruling.wake = [ruling.wake, decision.wake].into_iter().flatten().min();
     }
     ruling
+}
+
+/// How the phases stand together. Those that cannot be followed go nowhere, whatever is stored of them: when nothing else
+/// is under way, that is the end.
+fn outlook_of(judged: &[Judged]) -> Outlook {
+    let followed = judged.iter().filter(|judged| judged.decision.invalid.is_none());
+    let statuses: Vec<GeneratorPhases> = followed.filter_map(|judged| judged.status.clone()).collect();
+    let invalid = judged.iter().find_map(|judged| judged.decision.invalid.clone());
+    match (outlook(&statuses), invalid) {
+        (Outlook::Done, Some(why)) => Outlook::Failed(why),
+        (outlook, _) => outlook,
+    }
 }
 
 /// What a call calls, as it is written.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::ApplicationSet;
-use baton_phases::lint::Contradiction;
 use baton_phases::{Gate, Hold, Notice, Outlook, Progress, Requests, Target, Wait};
 use baton_template::Map;
 use jiff::Timestamp;
@@ -28,8 +27,8 @@ pub(crate) struct Round<'a> {
     pub(crate) specs: &'a (dyn Fn(&str) -> Option<Value> + Sync),
     /// Per Application: its generator's parameters as a Go template sees them; none has them made of the flat ones.
     pub(crate) params: &'a (dyn Fn(&str) -> Option<Map> + Sync),
-    /// Where phases and steps contradict each other.
-    pub(crate) clashes: &'a [Contradiction],
+    /// The step of each Application, counted from 0, where the set goes in steps as well. Who is in none is not there.
+    pub(crate) steps: &'a BTreeMap<Arc<str>, usize>,
     /// What people ask for.
     pub(crate) requests: Requests,
     /// Whether nothing new may begin.
@@ -127,8 +126,7 @@ impl Ruling {
             let ruled = Ruled { gate: Gate::Held(why.to_owned()), group: (*generator, 0) };
             targets.iter().map(move |target| (target.name.clone(), ruled.clone()))
         });
-        let waits = vec![Wait { object: String::new(), message: why.to_owned(), until: None }];
-        Ruling { gates: each.collect(), version, waits, ..Ruling::default() }
+        Ruling { gates: each.collect(), version, waits: vec![Wait::of_phase(why)], ..Ruling::default() }
     }
 
     /// Adds what one generator rules. Where two give the same Application, both must let it through.

@@ -3,6 +3,8 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
+use super::courses::Courses;
+
 /// Counters of all rollouts of a controller.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RolloutMetrics {
@@ -18,6 +20,8 @@ pub(crate) struct RolloutMetrics {
     pub(crate) lists: Counter,
     /// Writes of what people may see of a rollout.
     pub(crate) views: Counter,
+    /// How long runs, steps and waits took.
+    pub(super) courses: Courses,
 }
 
 impl RolloutMetrics {
@@ -36,6 +40,7 @@ impl RolloutMetrics {
         for (name, help, counter) in all {
             registry.register(name, help, counter.clone());
         }
+        metrics.courses.registered(registry);
         metrics
     }
 }

@@ -6,6 +6,7 @@
 //! `status.applicationStatus`, `status.rollout` and the condition `RolloutProgressing`.
 
 mod board;
+mod courses;
 mod desk;
 mod head;
 mod inbox;
@@ -21,6 +22,7 @@ mod windows;
 mod write;
 
 pub(crate) use board::{Board, Offer, Phased, Template, Typed};
+pub(crate) use courses::register_standing;
 pub(crate) use head::has_room;
 pub(crate) use label::label_value;
 pub(crate) use metrics::RolloutMetrics;

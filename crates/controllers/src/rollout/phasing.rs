@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton as names;
-use baton_phases::lint::{Contradiction, contradictions};
-use baton_phases::{Gate as Ruled, Hold, Notice, Outlook, Progress as Far, Requests, assign};
+use baton_phases::{Gate as Ruled, Hold, Notice, Outlook, Progress as Far, Requests};
 use baton_rollout::blocker::Reason;
 use baton_rollout::machine::{Gate, Gates, PhaseStanding, PhaseWait, Progress, Status};
 use jiff::Timestamp;
@@ -70,6 +69,18 @@ impl Phased {
         self.targets.values().flatten().map(|target| &target.name)
     }
 
+    /// The step of each of them, where there is more than one.
+    fn steps(&self, offer: &Offer) -> BTreeMap<Arc<str>, usize> {
+        if offer.wanted.steps.len() < 2 {
+            return BTreeMap::new();
+        }
+        let step = |name: &Arc<str>| {
+            let labels = &offer.templates.get(name)?.labels;
+            Some((name.clone(), offer.wanted.steps.place(labels)?))
+        };
+        self.names().filter_map(step).collect()
+    }
+
     /// The gates before phases have ruled: nobody goes through, but who has no phase to mind.
     pub(super) fn shut(&self, offer: &Offer) -> Gates {
         let governed: BTreeSet<&Arc<str>> = self.names().collect();
@@ -123,7 +134,7 @@ impl Reconciler {
             let revisions = desk.machine.wanted_pin(name)?.revisions();
             pinned(&offer.templates.get(name)?.spec, &revisions)
         };
-        let clashes = self.clashes(key, &set, offer, phased);
+        let steps = phased.steps(offer);
         let round = Round {
             set: &set,
             run: run.seq,
@@ -132,7 +143,7 @@ impl Reconciler {
             seen: &seen,
             specs: &specs,
             params: &|name| Some(phased.params.get(name)?.params()),
-            clashes: &clashes,
+            steps: &steps,
             requests: requests(&set, retry.as_deref()),
             hold: if held { Hold::Paused } else { Hold::None },
             consistent: desk.phasing.consistent,
@@ -190,6 +201,7 @@ impl Reconciler {
             object: wait.object.into(),
             message: wait.message,
             until: wait.until,
+            config: wait.config,
         };
         let gates = Gates {
             run: desk.machine.head().run.seq,
@@ -209,31 +221,6 @@ impl Reconciler {
         let others = desk.phasing.go_back(backs);
         desk.machine.gate(Some(gates)) || others
     }
-
-    /// Where phases and steps contradict each other.
-    fn clashes(
-        &self,
-        key: &ObjectKey,
-        set: &ApplicationSet,
-        offer: &Offer,
-        phased: &Phased,
-    ) -> Vec<Contradiction> {
-        if offer.wanted.steps.len() < 2 {
-            return Vec::new();
-        }
-        let labels = |name: &str| {
-            offer.templates.get(name).map(|template| template.labels.clone()).unwrap_or_default()
-        };
-        let plans = self.phases.plans(key, set);
-        let each = plans.iter().flat_map(|(generator, plan)| {
-            let targets = phased.targets.get(generator).map(Vec::as_slice).unwrap_or_default();
-            let roster = assign(plan, targets).ok();
-            roster
-                .map(|roster| contradictions(plan, &roster, &offer.wanted.steps, labels))
-                .unwrap_or_default()
-        });
-        each.collect()
-    }
 }
 
 /// How far an Application is, as phases see it.
@@ -245,6 +232,8 @@ fn seen_of(name: &str, progress: Progress, phasing: &Phasing) -> SeenApp {
         }
         (_, Some(why), ..) => Far::Regressed(why.message.clone()),
         (_, _, Some((Reason::ApprovalRequired, what)), _) => Far::AwaitingApproval(what.clone()),
+        // Phases ask only of those they have let through.
+        (_, _, Some((Reason::InvalidApplication, why)), Status::Waiting) => Far::Stuck(why.clone()),
         // What is being deleted is no longer changed; what comes in its place has not started.
         (_, _, Some((Reason::Leaving, _)), _) => Far::NotStarted,
         // That it was done, or counted as such, was said of what it does not go back to.

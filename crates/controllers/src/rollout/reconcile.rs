@@ -261,6 +261,7 @@ impl Reconciler {
         self.resolver.forget(key);
         self.doubted.lock().remove(key);
         self.phases.forget(key);
+        self.metrics.courses.forget(key);
     }
 
     async fn drive(&self, key: &ObjectKey, desk: &mut Desk) -> Result<Option<Duration>, PassError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_api::application_set::ApplicationSetCondition;
-use baton_api::conditions::application_set::ROLLOUT_PROGRESSING;
+use baton_api::conditions::application_set::{INVALID_PHASE_CONFIG, ROLLOUT_PROGRESSING};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -78,8 +78,9 @@ impl Reconciler {
         match self.sets(key).patch_status(&key.name, patch, seen).await {
             Ok(answer) => {
                 self.known.sets.lock().fold_raw(key, &answer);
-                let verdict = progressing(&set.status.conditions);
-                if self.set(key).is_some_and(|set| progressing(&set.status.conditions) != verdict) {
+                self.told(key, set);
+                let verdicts = verdicts(&set.status.conditions);
+                if self.set(key).is_some_and(|set| self::verdicts(&set.status.conditions) != verdicts) {
                     // The health of the set follows from it, and is not ours to write.
                     self.generation.add(key.clone());
                 }
@@ -93,6 +94,16 @@ impl Reconciler {
                 Ok(false)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Measures what has ended with what was just written, and traces it where somebody wants to know.
+    fn told(&self, key: &ObjectKey, before: &Whole) {
+        let Some(after) = self.set(key) else { return };
+        let (now, traces) = (self.settings.clock.now_in_seconds(), &self.settings.traces);
+        self.metrics.courses.observe(key, before, &after, now);
+        if traces.are_wanted() {
+            traces.send(baton_traces::run::ended(before, &after, now));
         }
     }
 
@@ -113,7 +124,9 @@ impl Reconciler {
 }
 
 /// What the conditions say about the rollout.
-fn progressing(conditions: &[ApplicationSetCondition]) -> Option<(&str, &str)> {
-    let condition = conditions.iter().find(|condition| condition.kind == ROLLOUT_PROGRESSING)?;
-    Some((condition.status.as_str(), condition.message.as_str()))
+fn verdicts(conditions: &[ApplicationSetCondition]) -> [Option<(&str, &str)>; 2] {
+    [ROLLOUT_PROGRESSING, INVALID_PHASE_CONFIG].map(|kind| {
+        let condition = conditions.iter().find(|condition| condition.kind == kind)?;
+        Some((condition.status.as_str(), condition.message.as_str()))
+    })
 }

@@ -38,6 +38,8 @@ pub(crate) struct Sight {
     stamp: Option<Stamp>,
     refresh: bool,
     nonce: Option<Arc<str>>,
+    /// The request whose answer is known to be in its status.
+    compared: Option<Arc<str>>,
     heals_in_order: bool,
     status: RawStatus,
     operation: Option<Operation>,
@@ -207,6 +209,7 @@ impl Sight {
             stamp: annotation(baton::PIN).and_then(|text| text.parse().ok()),
             refresh: annotation(application::REFRESH).is_some(),
             nonce: annotation(application::REFRESH_TIMESTAMP).map(|text| text.as_str().into()),
+            compared: annotation(baton::COMPARED).map(|text| text.as_str().into()),
             heals_in_order: annotation(baton::HEAL).is_some_and(|value| value == "ordered"),
             spec,
             status,
@@ -224,13 +227,16 @@ impl Sight {
         });
         let errors = [kind::INVALID_SPEC_ERROR, kind::COMPARISON_ERROR, kind::UNKNOWN_ERROR];
         let error = self.status.conditions(&errors);
+        let stamp = self.mark();
+        let asked = stamp.as_ref().map(Stamp::nonce);
         let print = spec.as_ref().and_then(|spec| comparable(&self.name, spec, ignored).ok());
         Live {
             name: self.name.clone(),
             uid: self.uid.clone(),
             version: self.version,
             terminating: self.terminating,
-            stamp: self.mark(),
+            answered: asked.is_some_and(|asked| self.compared.as_deref() == Some(&asked)),
+            stamp,
             // What cannot be read is like nothing that is wanted.
             spec: print.unwrap_or_else(|| Fingerprint::of(["unreadable", &self.spec.to_string()])),
             automatic: spec.as_ref().is_none_or(ApplicationSpec::auto_syncs),

@@ -3,10 +3,11 @@
 use baton_api::application::{ApplicationSpec, Info, RetryStrategy};
 use baton_api::application_status::OperationPhase;
 use baton_api::names::application::{REFRESH, REFRESH_TIMESTAMP};
-use baton_api::names::baton::PIN;
+use baton_api::names::baton::{COMPARED, PIN};
 use baton_api::operation::{Operation, OperationInitiator, SyncOperation};
 use baton_rollout::head::Intent;
 use baton_rollout::machine::Write;
+use baton_rules::{Rule, holds};
 use baton_sync::normalize;
 use serde_json::{Value, json};
 
@@ -44,6 +45,8 @@ pub(crate) fn patch(write: &Write, ground: &Ground<'_>) -> Result<Value, Compare
         let level = if write.what == Intent::HardRefresh { "hard" } else { "normal" };
         annotations[REFRESH] = level.into();
         annotations[REFRESH_TIMESTAMP] = (&**nonce).into();
+        // What answered a request of this name before is no answer to this one.
+        annotations[COMPARED] = Value::Null;
     }
     let mut patch = json!({"metadata": {"annotations": annotations}});
     if write.spec || write.what == Intent::Arm {
@@ -92,7 +95,7 @@ fn operation(write: &Write, set: &str, spec: &ApplicationSpec, template: &Applic
     Operation {
         initiated_by: OperationInitiator { username: ASKS.to_owned(), automated: true },
         info: vec![note("Reason", reason), note(PIN, write.stamp.to_string())],
-        retry: RetryStrategy { refresh: false, ..retry },
+        retry: RetryStrategy { refresh: retry.refresh && !holds(Rule::PinnedOperations), ..retry },
         sync: Some(sync),
     }
 }
@@ -153,7 +156,7 @@ mod tests {
         assert_eq!(
             made(&write(Intent::Arm, false, &[]), json!([])),
             json!({
-                "metadata": {"annotations": {PIN: pin, REFRESH: "normal", REFRESH_TIMESTAMP: "2-3"}},
+                "metadata": {"annotations": {PIN: pin, REFRESH: "normal", REFRESH_TIMESTAMP: "2-3", COMPARED: null}},
                 "spec": {"syncPolicy": {"automated": {"enabled": false}}},
             })
         );

@@ -15,5 +15,5 @@ mod url;
 
 pub use event::{Event, Provider, PullRequest, Push, PushedRef, WebhookError, parse};
 pub use secrets::WebhookSecrets;
-pub use server::{Candidate, Refresh, Settings, Work, webhooks};
+pub use server::{Candidate, Deployed, Refresh, Settings, Work, webhooks};
 pub use url::RepositoryUrl;

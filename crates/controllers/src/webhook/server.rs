@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use baton_api::ApplicationSet;
+use baton_api::{ApplicationSet, ApplicationSpec};
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, StatusCode};
@@ -45,6 +45,17 @@ pub struct Candidate {
     pub read: Option<Arc<BTreeSet<(String, String)>>>,
 }
 
+/// An Application that an event may concern.
+#[derive(Debug, Clone)]
+pub struct Deployed {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What it deploys.
+    pub spec: ApplicationSpec,
+}
+
 /// What the endpoint needs of its surroundings.
 pub trait Refresh: Send + Sync + 'static {
     /// What webhooks are signed with, as of now.
@@ -55,6 +66,16 @@ pub trait Refresh: Send + Sync + 'static {
 
     /// Makes a set be generated anew, without what is remembered of revisions.
     fn refresh(&self, namespace: &str, name: &str) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Every Application; none where sets alone are looked after.
+    fn applications(&self) -> impl Future<Output = Result<Vec<Deployed>, String>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Makes an Application be compared anew.
+    fn compare(&self, namespace: &str, name: &str) -> impl Future<Output = Result<(), String>> + Send {
+        std::future::ready(Err(format!("nobody here compares {namespace}/{name}")))
+    }
 }
 
 /// The events taken in, to be worked on by [`Work::run`].
@@ -116,6 +137,26 @@ impl<R: Refresh> Work<R> {
 }
 
 async fn work<R: Refresh>(refresh: Arc<R>, event: Event) {
+    tokio::join!(wake_sets(&*refresh, &event), wake_applications(&*refresh, &event));
+}
+
+async fn wake_applications(refresh: &impl Refresh, event: &Event) {
+    let all = match refresh.applications().await {
+        Ok(all) => all,
+        Err(error) => {
+            tracing::error!(error, "Applications cannot be listed for a webhook");
+            return;
+        }
+    };
+    for Deployed { namespace, name, .. } in all.iter().filter(|one| event.moves_sources(&one.spec)) {
+        match refresh.compare(namespace, name).await {
+            Ok(()) => tracing::info!(namespace, name, "Application is compared after a webhook"),
+            Err(error) => tracing::error!(namespace, name, error, "Application cannot be compared"),
+        }
+    }
+}
+
+async fn wake_sets(refresh: &impl Refresh, event: &Event) {
     let sets = match refresh.sets().await {
         Ok(sets) => sets,
         Err(error) => {

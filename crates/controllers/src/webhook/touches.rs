@@ -1,12 +1,12 @@
-//! Whether an event concerns an ApplicationSet.
+//! Whether an event concerns an ApplicationSet or an Application.
 
 use std::collections::BTreeSet;
 
-use baton_api::ApplicationSetSpec;
 use baton_api::generators::{
     Generator, GitGenerator, NestedGenerator, NestedMatrixGenerator, NestedMergeGenerator, TerminalGenerator,
 };
 use baton_api::pull_request::PullRequestGenerator;
+use baton_api::{ApplicationSetSpec, ApplicationSpec};
 use baton_grammar::semver::{Constraint, Version, is_constraint};
 use serde::Deserialize;
 
@@ -27,6 +27,14 @@ impl Event {
             return false;
         }
         spec.generators.iter().any(|generator| self.touches_generator(generator, read))
+    }
+
+    /// Whether the event moves a branch or tag that an Application's manifests are read from.
+    pub fn moves_sources(&self, spec: &ApplicationSpec) -> bool {
+        let Event::Push(push) = self else { return false };
+        let single = spec.source.iter().filter(|_| spec.sources.is_empty());
+        let mut sources = single.chain(&spec.sources).filter(|source| source.chart.is_empty());
+        sources.any(|source| push.moves(&source.repo_url, &source.target_revision))
     }
 
     fn touches_generator(&self, generator: &Generator, read: Read<'_>) -> bool {

@@ -218,6 +218,34 @@ async fn a_webhook_makes_a_set_look_again_once() {
     assert_eq!(scene.controller.refresh(NAMESPACE, "gone").await, Ok(()));
 }
 
+/// What the controller answers to a GET.
+async fn ask(scene: &Scene, path: &str) -> (u16, String) {
+    let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
+    let answer = scene.controller.router().oneshot(request).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    (status, String::from_utf8(body.to_vec()).expect("text"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_whose_api_is_away_lives_and_is_not_ready() {
+    let mut scene = Scene::new().await;
+    scene.put(set("set", list(&["a"]))).await;
+    scene.stop().await;
+    let scene = Scene::start(scene.cluster.clone(), scene.settings.clone());
+    scene.wire.fail(|_, _| Some(Fault::Refused(503, "the API is away".into())));
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(ask(&scene, "/healthz").await, (200, "ok".to_owned()));
+    let (status, told) = ask(&scene, "/readyz").await;
+    assert_eq!((status, told.as_str()), (503, "caches are not filled yet"));
+    assert_eq!(ask(&scene, "/metrics").await.0, 200);
+    scene.wire.heal();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(ask(&scene, path).await, (200, "ok".to_owned()), "{path}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn metrics_have_argo_cds_names() {
     let settings =
@@ -226,15 +254,7 @@ async fn metrics_have_argo_cds_names() {
     let mut wanted = set("set", list(&["a", "b"]));
     wanted["metadata"]["labels"] = json!({"team.example.com/name": "blue"});
     scene.put(wanted).await;
-    let ask = async |path: &str| {
-        let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
-        let answer = scene.controller.router().oneshot(request).await.expect("an answer");
-        let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await.expect("a body").to_bytes();
-        (status, String::from_utf8(body.to_vec()).expect("text"))
-    };
-    assert_eq!(ask("/healthz").await, (200, "ok".to_owned()));
-    let (status, text) = ask("/metrics").await;
+    let (status, text) = ask(&scene, "/metrics").await;
     assert_eq!(status, 200);
     for line in [
         r#"argocd_appset_info{namespace="argocd",name="set",resource_update_status="ApplicationSetUpToDate"} 1"#,

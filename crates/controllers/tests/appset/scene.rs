@@ -108,7 +108,8 @@ impl Scene {
     pub(crate) async fn settle(&self) {
         let mut still = 0;
         let mut revision = 0;
-        while still < 20 {
+        // For less than a second, after which a leader renews its lease.
+        while still < 15 {
             tokio::time::sleep(Duration::from_millis(50)).await;
             let now = self.cluster.store().revision();
             still = if self.controller.is_idle() && now == revision { still + 1 } else { 0 };

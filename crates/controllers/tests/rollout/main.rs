@@ -13,6 +13,7 @@ mod faults;
 mod handover;
 mod heads;
 mod matrix;
+mod measured;
 mod mishaps;
 mod order;
 mod ownership;

@@ -99,6 +99,10 @@ async fn commits_go_through_the_phases_with_their_hooks() {
     deployed(&scene, &commit).await;
     assert_eq!(scene.applications().len(), 6);
     assert_eq!(scene.receiver.order(), whole_order());
+    for (name, application) in scene.applications() {
+        let automated = &application["spec"]["syncPolicy"]["automated"];
+        assert_eq!(automated["enabled"], false, "{name} takes no commit by itself: {automated}");
+    }
     for number in 1..=2 {
         scene.receiver.clear();
         let revision = scene.revision();
@@ -188,6 +192,49 @@ async fn a_failed_check_puts_its_phase_back_and_the_next_commit_goes_on() {
     deployed(&scene, &mended).await;
     assert_eq!(at(&scene, &mended).len(), 6);
     assert_eq!(scene.applications()["cc-test"]["spec"]["source"]["targetRevision"], "main");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_or_leaves_what_was_put_back_tries_nothing_again() {
+    let Some(scene) = scene().await else { return };
+    let set = |members: &[(&str, &str)]| {
+        let mut set = phased(|env, phase| {
+            phase["checks"] = check(env);
+            phase["onFailure"] = json!({"action": "rollback"});
+        });
+        set["spec"]["generators"][0]["list"] = fleet(members)["spec"]["generators"][0]["list"].clone();
+        set
+    };
+    let all: Vec<&str> = names().into_iter().chain(["ee-test"]).collect();
+    let good = scene.commit(&all, "0");
+    scene.apply(set(&MEMBERS)).await;
+    deployed(&scene, &good).await;
+    scene.receiver.fail("check-test", usize::MAX);
+    scene.commit(&all, "1");
+    scene
+        .until("the phase to be put back", |scene| {
+            phase(scene, 1)["state"] == "RolledBack" && at(scene, &good) == of(&["test"])
+        })
+        .await;
+    let rollout = phases(&scene)["rolloutID"].clone();
+    scene.receiver.clear();
+    let mut members = MEMBERS.to_vec();
+    members.push(("ee-test", "test"));
+    let revision = scene.revision();
+    for members in [&members[..], &MEMBERS] {
+        scene.apply(set(members)).await;
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert_eq!(phases(&scene)["rolloutID"], rollout);
+        assert_eq!(phase(&scene, 1)["state"], "RolledBack");
+        assert!(at(&scene, &good).is_superset(&of(&["test"])), "what was put back stays so");
+    }
+    assert_eq!(scene.receiver.order(), [""; 0], "nothing is called again");
+    assert_eq!(judged(&scene, revision), [""; 0], "and nothing is synced");
+    // A newer commit begins anew.
+    scene.receiver.fail("check-test", 0);
+    let mended = scene.commit(&all, "2");
+    deployed(&scene, &mended).await;
+    assert_ne!(phases(&scene)["rolloutID"], rollout);
 }
 
 #[tokio::test(start_paused = true)]
@@ -499,20 +546,120 @@ async fn phases_that_make_no_sense_hold_everything_and_say_why() {
     scene.commit(&names(), "0");
     let url = "http://hooks.example.com/call";
     scene.apply(phased(|_, phase| phase["preHooks"][0]["http"]["url"] = url.into())).await;
+    nothing_goes_on(&scene, "preHooks[0]").await;
+}
+
+/// The phases are told to be wrong, in these words, and nobody is created and nothing called.
+async fn nothing_goes_on(scene: &Scene, words: &str) {
     scene
         .until("what is wrong to be told", |scene| {
-            let set = scene.set("fleet");
-            let mut conditions = set["status"]["conditions"].as_array().into_iter().flatten();
-            conditions.any(|condition| {
-                condition["type"] == "InvalidPhaseConfig"
-                    && condition["status"] == "True"
-                    && text(condition, "/message").contains("preHooks[0]")
-            })
+            let is_told = |kind: &str| {
+                condition(scene, kind)
+                    .is_some_and(|it| it["status"] == "True" && text(&it, "/message").contains(words))
+            };
+            is_told("InvalidPhaseConfig") && is_told("ErrorOccurred") && scene.rollout_state() == "Failed"
         })
         .await;
+    let rollout = scene.rollout("fleet");
+    let blockers = rollout["blockers"].as_array().cloned().unwrap_or_default();
+    let named =
+        |one: &Value| text(one, "/reason") == "InvalidRolloutConfig" && text(one, "/message").contains(words);
+    assert!(blockers.iter().any(named), "{rollout:#}");
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(scene.applications().is_empty(), "nobody is created");
     assert!(scene.receiver.calls().is_empty(), "nothing is called");
+    assert_eq!(scene.rollout_state(), "Failed", "and it stays so");
+}
+
+#[tokio::test(start_paused = true)]
+async fn phases_and_steps_that_contradict_each_other_hold_everything_until_one_of_the_two_is_mended() {
+    let Some(scene) = scene().await else { return };
+    let commit = scene.commit(&names(), "0");
+    let mut set = phased(|_, _| {});
+    set["spec"]["strategy"] = rolling(&[&["prod"], &["test"], &["dev"]]);
+    scene.apply(set.clone()).await;
+    nothing_goes_on(&scene, "phases and steps contradict each other").await;
+    let blockers = scene.rollout("fleet")["blockers"].clone();
+    let blocker =
+        blockers.as_array().into_iter().flatten().find(|one| text(one, "/object").ends_with("-dev"));
+    let blocker = blocker.unwrap_or_else(|| panic!("who waits is named: {blockers:#}"));
+    let message = text(blocker, "/message");
+    assert!(
+        message.contains(&text(blocker, "/object")) && message.contains("-test (phase \"test\", step 2)"),
+        "{message}"
+    );
+    // Whoever takes over sees it no other way.
+    let scene = scene.crash().await;
+    nothing_goes_on(&scene, "phases and steps contradict each other").await;
+    set["spec"]["strategy"] = rolling(&[&["dev"], &["test"], &["prod"]]);
+    scene.apply(set).await;
+    deployed(&scene, &commit).await;
+    assert_eq!(scene.receiver.order(), whole_order());
+    assert_eq!(condition(&scene, "InvalidPhaseConfig"), None);
+    scene
+        .until("the error to be over", |scene| {
+            condition(scene, "ErrorOccurred").is_some_and(|it| it["status"] == "False")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_for_while_phases_cannot_be_followed_is_refused_and_does_not_hit_what_follows() {
+    let Some(scene) = scene().await else { return };
+    let commit = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &commit).await;
+    let url = "http://hooks.example.com/call";
+    scene.apply(phased(|_, phase| phase["preHooks"][0]["http"]["url"] = url.into())).await;
+    scene
+        .until("what is wrong to be told", |scene| {
+            condition(scene, "InvalidPhaseConfig").is_some_and(|it| it["status"] == "True")
+        })
+        .await;
+    for annotation in ["baton.dev/abort", "baton.dev/rollback-all"] {
+        scene.annotate_set("fleet", annotation, Some("now")).await;
+    }
+    scene
+        .until("both to be refused", |scene| {
+            let refused = phases(scene)["refused"].to_string();
+            ["abort: ", "rollbackAll: "]
+                .iter()
+                .all(|ask| refused.contains(&format!("{ask}the phases cannot be followed: ")))
+        })
+        .await;
+    let next = scene.commit(&names(), "1");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &next).await;
+    assert_eq!(at(&scene, &next).len(), 6, "nobody was put back");
+    assert_eq!(phases(&scene)["refused"], Value::Null);
+}
+
+/// A first phase whose Applications are new and cannot become healthy: it fails when its time is over, and says whom it waited
+/// for and why.
+async fn fails_with(scene: Scene, reason: &str) {
+    scene.apply(phased(|_, phase| phase["progressDeadline"] = json!("2m"))).await;
+    scene.until("the phase to fail", |scene| phase(scene, 0)["state"] == "Failed").await;
+    let phase = phase(&scene, 0);
+    assert_eq!(phase["failure"]["reason"], "ProgressDeadlineExceeded", "{phase:#}");
+    let message = text(&phase, "/failure/message");
+    assert!(message.contains("yy-dev") && message.contains(reason), "{message}");
+    assert!(scene.applications().keys().all(|name| name.ends_with("-dev")), "nobody else is created");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_application_that_cannot_be_rendered_fails_its_phase() {
+    let Some(scene) = scene().await else { return };
+    scene.write("yy-dev/broken.yaml", Some("apiVersion: v1\nkind: ConfigMap\nmetadata: [\n"));
+    scene.commit(&names(), "0");
+    fails_with(scene, "broken.yaml").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_application_whose_folder_is_not_there_fails_its_phase() {
+    let Some(scene) = scene().await else { return };
+    let others: Vec<&str> = names().into_iter().filter(|name| *name != "yy-dev").collect();
+    scene.commit(&others, "0");
+    fails_with(scene, "yy-dev").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
 use baton_apiserver::store::Change;
 use baton_apiserver::{Cluster, Options, WorkloadSettings};
 use baton_clusters::{ClusterAccess, Connect};
@@ -15,10 +17,14 @@ use baton_manifests::Manifests;
 use baton_rollout::blocker::Reason;
 use baton_scm::Hosts;
 use baton_source::Repositories;
+use baton_traces::{Span, channel};
+use http_body_util::BodyExt as _;
 use kube::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tower::ServiceExt as _;
 
 use crate::api::Api;
 use crate::charts::helm;
@@ -49,6 +55,10 @@ pub(crate) struct Scene {
     repository: TempDir,
     second: TempDir,
     clock: Clock,
+    /// What the ApplicationSet controller tells of runs that have ended.
+    pub(crate) traces: mpsc::Receiver<Vec<Span>>,
+    /// What each controller has measured.
+    routers: BTreeMap<&'static str, Router>,
     sets: Option<JoinHandle<()>>,
     applications: Option<JoinHandle<()>>,
 }
@@ -120,6 +130,8 @@ impl Scene {
             repository,
             second,
             clock,
+            traces: channel().1,
+            routers: BTreeMap::new(),
             sets: None,
             applications: None,
         };
@@ -130,8 +142,10 @@ impl Scene {
 
     /// Starts the ApplicationSet controller.
     pub(crate) fn start_sets(&mut self) {
-        let settings =
-            Settings { progressive_syncs: true, clock: self.clock.clone(), ..Settings::new(NAMESPACE) };
+        let (traces, told) = channel();
+        self.traces = told;
+        let clock = self.clock.clone();
+        let settings = Settings { progressive_syncs: true, clock, traces, ..Settings::new(NAMESPACE) };
         let hosts = Hosts::new(baton_scm::Settings::default()).expect("usable settings");
         let wanted =
             baton_generators::Settings { argocd_namespace: NAMESPACE.to_owned(), ..Default::default() };
@@ -139,6 +153,7 @@ impl Scene {
         let client = Client::new(self.wire.clone(), NAMESPACE);
         let caller = Arc::new(self.receiver.clone());
         let controller = Controller::calling(client, settings, generators, caller).expect("usable settings");
+        self.routers.insert("sets", controller.router());
         self.sets = Some(tokio::spawn(async move { drop(controller.run(std::future::pending()).await) }));
     }
 
@@ -156,8 +171,21 @@ impl Scene {
         let member = Arc::new(InProcess(self.member.clone()));
         let controller =
             ApplicationController::new(client, settings, manifests, member).expect("usable settings");
+        self.routers.insert("applications", controller.router());
         let run = async move { drop(controller.run(std::future::pending()).await) };
         self.applications = Some(tokio::spawn(run));
+    }
+
+    /// Everything that is measured, as Prometheus reads it.
+    pub(crate) async fn metrics(&self) -> String {
+        let mut all = String::new();
+        for router in self.routers.values() {
+            let request = http::Request::get("/metrics").body(Body::empty()).expect("a request");
+            let answer = router.clone().oneshot(request).await.expect("an answer");
+            let text = answer.into_body().collect().await.expect("a body").to_bytes();
+            all.push_str(std::str::from_utf8(&text).expect("UTF-8"));
+        }
+        all
     }
 
     fn repositories(&self) -> Repositories {

@@ -1,10 +1,12 @@
 //! What people are told of a rollout while it stands, and how they help it on.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use baton_rollout::blocker::Reason;
 use baton_rollout::fuse;
 use baton_rollout::stamp::Stamp;
+use baton_traces::Outcome;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -191,4 +193,39 @@ async fn a_mass_deletion_holds_the_run_until_it_is_approved() {
     scene.annotate_set("fleet", "baton.dev/deletion-approved", Some(&print.to_string())).await;
     scene.until("the leavers to go", |scene| scene.applications().len() == 2).await;
     scene.rolled_out(&commit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_run_is_told_of_as_one_trace() {
+    let mut scene = Scene::new().await;
+    if !scene.api.keeps_summary() {
+        // Where nothing is kept of a run, nothing is told of it.
+        let commit = scene.commit(&NAMES, "0");
+        scene.apply(fleet(&MEMBERS)).await;
+        scene.until("all to be at the commit", |scene| scene.applications().len() == 3).await;
+        scene.rolled_out(&commit).await;
+        assert!(scene.traces.try_recv().is_err());
+        return;
+    }
+    for number in ["0", "1"] {
+        let commit = scene.commit(&NAMES, number);
+        if number == "0" {
+            scene.apply(fleet(&MEMBERS)).await;
+        }
+        scene.rolled_out(&commit).await;
+        let told = |scene: &Scene| {
+            let rollout = scene.rollout("fleet");
+            !rollout["finishedAt"].is_null() && rollout["revisions"][0]["revision"] == *commit
+        };
+        scene.until("the end of its run to be told", told).await;
+    }
+    let mut told = BTreeMap::new();
+    while let Ok(spans) = scene.traces.try_recv() {
+        assert_eq!(spans[0].name, format!("rollout {NAMESPACE}/fleet"));
+        assert_eq!(spans[0].outcome, Outcome::Well, "{spans:#?}");
+        let steps = spans[1..].iter().map(|span| span.name.clone()).collect::<Vec<_>>();
+        assert_eq!(steps, ["step 1", "step 2", "step 3"]);
+        *told.entry(spans[0].trace).or_insert(0) += 1;
+    }
+    assert_eq!(told.into_values().collect::<Vec<_>>(), [1, 1], "two runs, each once");
 }

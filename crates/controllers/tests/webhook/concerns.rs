@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use baton_api::ApplicationSpec;
 use baton_controllers::webhook::Event;
 use serde_json::{Value, json};
 
@@ -39,6 +40,32 @@ fn a_push_concerns_generators_that_follow_the_branch() {
         assert_eq!(touches(&event, git(APPS, revision)), expected, "{pushed} and {revision}");
         assert!(!touches(&event, git("https://github.com/org/other.git", revision)));
     }
+}
+
+#[test]
+fn a_push_concerns_applications_that_read_the_branch() {
+    let of = |source: Value| -> ApplicationSpec {
+        serde_json::from_value(json!({"project": "default", "destination": {}, "source": source}))
+            .expect("a spec")
+    };
+    let source =
+        |repository: &str, revision: &str| json!({"repoURL": repository, "targetRevision": revision});
+    let other = "https://github.com/org/other.git";
+    let pushed = event(&GITHUB, &github_push("refs/heads/main")).expect("an event");
+    for (source, expected) in [
+        (source(APPS, "main"), true),
+        (source("git@github.com:org/apps", ""), true),
+        (source(APPS, "release"), false),
+        (source(other, "main"), false),
+        (json!({"repoURL": APPS, "targetRevision": "main", "chart": "apps"}), false),
+    ] {
+        assert_eq!(pushed.moves_sources(&of(source.clone())), expected, "{source}");
+    }
+    let mut several = of(source(APPS, "main"));
+    several.sources = vec![serde_json::from_value(source(other, "main")).expect("a source")];
+    assert!(!pushed.moves_sources(&several), "several win over one");
+    several.sources.push(serde_json::from_value(source(APPS, "HEAD")).expect("a source"));
+    assert!(pushed.moves_sources(&several));
 }
 
 #[test]

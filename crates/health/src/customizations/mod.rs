@@ -129,6 +129,11 @@ impl Customizations {
         Ok(actions.into_iter().find_map(|actions| actions.definitions.get(name)))
     }
 
+    /// Whether what a kind offers by itself is offered too: where nothing is said of its actions, or it is to be merged.
+    pub(crate) fn leave_builtin(&self, group: &str, kind: &str) -> Result<bool, String> {
+        Ok(self.actions(&key(group, kind))?.iter().all(|actions| actions.merge))
+    }
+
     fn actions(&self, key: &str) -> Result<Vec<&Actions>, String> {
         let mut found = Vec::new();
         for layer in self.layers.iter() {

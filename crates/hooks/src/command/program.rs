@@ -1,5 +1,7 @@
 //! Which programs may be run.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -163,7 +165,22 @@ pub(super) fn find(directory: Option<&Path>, program: &str) -> Result<Program, F
     if !executable {
         return Err(refuse(format!("{program:?} is no executable file")));
     }
+    if !names_its_interpreter(&path) {
+        let message =
+            format!("{program:?} is no program: a script begins with #! and the path of its interpreter");
+        return Err(refuse(message));
+    }
     Ok(Program { path, directory })
+}
+
+/// Whether the kernel itself can run a file. What it cannot, the C library hands to a shell, and there are no shells here.
+fn names_its_interpreter(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let Ok(read) = File::open(path).and_then(|mut file| file.read(&mut begin)) else {
+        // What cannot be read can still be a program, but no shell can read it either.
+        return true;
+    };
+    begin[..read].starts_with(b"#!") || begin[..read] == *b"\x7fELF"
 }
 
 #[cfg(test)]
@@ -216,6 +233,8 @@ mod tests {
         executable(&place.path().join("outside"));
         executable(&directory.join("bash"));
         fs::write(directory.join("plain"), "").expect("a file");
+        fs::write(directory.join("bare"), "echo hello\n").expect("a file");
+        fs::set_permissions(directory.join("bare"), fs::Permissions::from_mode(0o755)).expect("its mode");
         symlink("good", directory.join("link")).expect("a link");
         symlink("../outside", directory.join("way-out")).expect("a link");
         symlink("bash", directory.join("friendly")).expect("a link");
@@ -226,6 +245,7 @@ mod tests {
         for (bad, message) in [
             ("way-out", "\"way-out\" leads out of the directory for commands"),
             ("plain", "\"plain\" is no executable file"),
+            ("bare", "\"bare\" is no program: a script begins with #! and the path of its interpreter"),
             ("./scripts", "\"./scripts\" is no executable file"),
             (
                 "friendly",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use super::address::{judge, unwrapped};
+use super::address::{Inward, judge, unwrapped};
 
 /// Hosts and networks that may be called although they lead inward (`--hooks-allow`).
 ///
@@ -30,10 +30,15 @@ pub struct Places {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// An entry of the allow-list.
-    #[error("hooks-allow: {0:?} is neither a host name, nor an address, nor a network such as 10.1.0.0/16")]
+    #[error("{0:?} is neither a host name, nor an address, nor a network such as 10.1.0.0/16")]
     Allow(String),
+    /// A network of addresses that are allowed one by one.
+    #[error(
+        "{0:?} is where credentials are handed out: such an address is allowed by itself, as 169.254.169.254"
+    )]
+    OneByOne(String),
     /// A place.
-    #[error("hooks-resolve: {0:?} is not HOST=ADDRESS or HOST=ADDRESS:PORT")]
+    #[error("{0:?} is not HOST=ADDRESS or HOST=ADDRESS:PORT")]
     Resolve(String),
 }
 
@@ -70,6 +75,10 @@ impl AllowList {
                 continue;
             }
             if let Some(network) = Network::parse(entry) {
+                let own = judge(network.address).is_some_and(Inward::needs_its_own_entry);
+                if own && !network.is_one_address() {
+                    return Err(SettingError::OneByOne(entry.to_owned()));
+                }
                 list.networks.push(network);
             } else if let Some(domain) = entry.strip_prefix("*.").and_then(host_name) {
                 list.hosts.push(HostPattern::Below(format!(".{domain}")));
@@ -88,7 +97,7 @@ impl AllowList {
     }
 
     /// Whether a host, found at this address, may be called; if not, why.
-    pub(crate) fn check(&self, host: &str, address: IpAddr) -> Result<(), super::address::Inward> {
+    pub(crate) fn check(&self, host: &str, address: IpAddr) -> Result<(), Inward> {
         let Some(inward) = judge(address) else { return Ok(()) };
         let plain = unwrapped(address);
         let counts = |network: &&Network| !inward.needs_its_own_entry() || network.is_one_address();
@@ -226,7 +235,6 @@ mod tests {
         for (entry, address, allowed) in [
             ("0.0.0.0/0", "10.0.0.1", true),
             ("0.0.0.0/0", "169.254.169.254", false),
-            ("169.254.0.0/16", "169.254.169.254", false),
             ("169.254.169.254", "169.254.169.254", true),
             ("169.254.169.254/32", "::ffff:169.254.169.254", true),
             ("169.254.169.254", "169.254.170.2", false),
@@ -240,6 +248,10 @@ mod tests {
             let list = AllowList::parse([entry]).expect("a good entry");
             let address = address.parse().expect("an address");
             assert_eq!(list.check("host.example", address).is_ok(), allowed, "{entry} and {address}");
+        }
+        for network in ["169.254.0.0/16", "fe80::/10", "fd00:ec2::254/64"] {
+            let error = AllowList::parse([network]).expect_err(network).to_string();
+            assert!(error.contains("allowed by itself"), "{error}");
         }
         let metadata = "169.254.169.254".parse().expect("an address");
         assert!(AllowList::everything().check("host.example", metadata).is_ok(), "the operator's own word");

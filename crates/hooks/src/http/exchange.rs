@@ -62,7 +62,7 @@ impl Connector {
         let mut answer = pin!(async {
             let response = sender.send_request(outgoing).await?;
             let (head, body) = response.into_parts();
-            let body = read_some(body, exchange.most_read, exchange.most_kept).await?;
+            let body = read_some(body, exchange.most_read, exchange.most_kept).await;
             Ok(Reply { status: head.status, headers: head.headers, body })
         });
         let mut connection = pin!(connection);
@@ -91,19 +91,25 @@ fn outgoing(exchange: &Exchange<'_>) -> Result<http::Request<Full<Bytes>>, Fault
     let given = exchange.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     outgoing.headers_mut().extend(given);
     outgoing.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    // Front ends ask for it, and hyper says nothing of a body that is empty.
+    let has_body = matches!(*exchange.method, Method::POST | Method::PUT | Method::PATCH);
+    if has_body && exchange.body.is_empty() {
+        outgoing.headers_mut().insert(header::CONTENT_LENGTH, header::HeaderValue::from_static("0"));
+    }
     Ok(outgoing)
 }
 
-/// Reads a body up to a bound; what comes after it is not waited for.
-async fn read_some(mut body: Incoming, most: usize, most_kept: usize) -> Result<Vec<u8>, hyper::Error> {
+/// Reads a body up to a bound; what comes after it is not waited for, and where it breaks off it ends: the status has
+/// been told, and it alone decides.
+async fn read_some(mut body: Incoming, most: usize, most_kept: usize) -> Vec<u8> {
     let (mut kept, mut read) = (Vec::new(), 0);
     while read < most
-        && let Some(frame) = body.frame().await
+        && let Some(Ok(frame)) = body.frame().await
     {
-        let Ok(data) = frame?.into_data() else { continue };
+        let Ok(data) = frame.into_data() else { continue };
         read += data.len();
         let room = most_kept.saturating_sub(kept.len()).min(data.len());
         kept.extend_from_slice(&data[..room]);
     }
-    Ok(kept)
+    kept
 }

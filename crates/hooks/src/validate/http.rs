@@ -79,7 +79,7 @@ fn validate_url(item: &Item<'_>, call: &HttpCall, path: &str, policy: &Policy, f
         return findings.error(path, "the URL has no host");
     }
     match Url::parse(&outline) {
-        Ok(url) => validate_parsed(&url, templated, path, policy, findings),
+        Ok(url) => validate_parsed(&url, templated && has_open_host(written), path, policy, findings),
         // What templates stand for may be what is missing.
         Err(_) if templated => {}
         Err(fault) => {
@@ -88,7 +88,13 @@ fn validate_url(item: &Item<'_>, call: &HttpCall, path: &str, policy: &Policy, f
     }
 }
 
-fn validate_parsed(url: &Url, templated: bool, path: &str, policy: &Policy, findings: &mut Findings) {
+/// Whether a template makes up the host, or a part of it.
+fn has_open_host(written: &str) -> bool {
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
+    rest.split(['/', '\\', '?', '#']).next().is_some_and(|host| host.contains("{{"))
+}
+
+fn validate_parsed(url: &Url, open_host: bool, path: &str, policy: &Policy, findings: &mut Findings) {
     match url.scheme() {
         "https" => {}
         "http" if policy.allow_http => {}
@@ -111,8 +117,10 @@ fn validate_parsed(url: &Url, templated: bool, path: &str, policy: &Policy, find
         None => return findings.error(path, "the URL has no host"),
     };
     let host = url.host_str().unwrap_or_default();
-    if !templated && let Err(inward) = policy.allow.check(host, address) {
-        let message = format!("{host} {}; the operator can allow it with --hooks-allow", inward.describe());
+    if !open_host && let Err(inward) = policy.allow.check(host, address) {
+        let how = if inward.needs_its_own_entry() { " and this very address" } else { "" };
+        let message =
+            format!("{host} {}; the operator can allow it with --hooks-allow{how}", inward.describe());
         findings.error(path, message);
     }
 }

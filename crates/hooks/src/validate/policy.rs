@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::text::Language;
 
 /// Why there are no commands unless an operator asks for them.
-const NO_DIRECTORY: &str = "commands are off: the operator has set no directory for them with --hooks-dir";
+const NO_DIRECTORY: &str = "commands are off: the operator has set no directory for them with --hooks-dir (baton install --hooks-configmap)";
 
 /// Where a set lives, as far as hooks care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

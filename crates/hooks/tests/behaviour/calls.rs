@@ -209,10 +209,7 @@ async fn a_forgotten_call_closes_too() {
 #[tokio::test]
 async fn what_is_no_receiver_is_told_apart() {
     let garbage = Receiver::start(|_| Answer::Bytes("SSH-2.0-OpenSSH\r\n".to_owned())).await;
-    let cut = Receiver::start(|_| {
-        Answer::Bytes("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this".to_owned())
-    })
-    .await;
+    let cut = Receiver::start(|_| Answer::Bytes("HTTP/1.1 200 OK\r\ncontent-le".to_owned())).await;
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         listener.local_addr().expect("a bound socket has an address")
@@ -226,6 +223,28 @@ async fn what_is_no_receiver_is_told_apart() {
         let outcome = run(local(), &pre(json!({"url": url}))).await;
         let Verdict::Failure(fault) = outcome.result else { panic!("{url}: {:?}", outcome.result) };
         assert_eq!(fault.reason, reason, "{url}: {}", fault.message);
+    }
+}
+
+#[tokio::test]
+async fn where_a_body_breaks_off_the_status_has_been_told() {
+    for (status, passes) in [(200, true), (500, false)] {
+        let head = format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 100\r\n\r\nonly this");
+        let receiver = Receiver::start(move |_| Answer::Bytes(head.clone())).await;
+        let outcome = run(local(), &pre(json!({"url": receiver.url("/")}))).await;
+        assert_eq!((outcome.result == Verdict::Success, outcome.code), (passes, Some(status)), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_body_is_said_to_be_empty() {
+    let receiver = Receiver::start(|_| ok()).await;
+    for (method, length) in [("POST", Some("0")), ("PUT", Some("0")), ("PATCH", Some("0")), ("GET", None)] {
+        run(local(), &pre(json!({"url": receiver.url("/"), "method": method}))).await;
+        let requests = receiver.requests();
+        let request = requests.last().expect("a request");
+        assert_eq!(header(request, "content-length"), length, "{request}");
+        assert_eq!(header(request, "transfer-encoding"), None, "{request}");
     }
 }
 
@@ -244,7 +263,7 @@ async fn nothing_is_injected_by_parameters() {
         (
             json!({"url": "https://{{inward}}/latest"}),
             "http.url: 169.254.169.254 is link-local, where cloud metadata is served; the operator can \
-             allow it with --hooks-allow",
+             allow it with --hooks-allow and this very address",
         ),
         (
             json!({"url": "https://example.com/{{nowhere}}"}),

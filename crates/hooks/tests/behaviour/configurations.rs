@@ -247,11 +247,16 @@ fn bad_configurations_are_refused_with_the_field_and_a_remedy() {
         (
             http(json!({"url": "https://169.254.169.254/latest"})),
             "http.url: 169.254.169.254 is link-local, where cloud metadata is served; the operator can \
-             allow it with --hooks-allow",
+             allow it with --hooks-allow and this very address",
         ),
         (
             http(json!({"url": "https://[::ffff:10.0.0.1]/"})),
             "http.url: [::ffff:a00:1] is in a private network; the operator can allow it with --hooks-allow",
+        ),
+        // A template behind the host leaves nothing open of where it leads.
+        (
+            http(json!({"url": "https://10.0.0.1/{{name}}"})),
+            "http.url: 10.0.0.1 is in a private network; the operator can allow it with --hooks-allow",
         ),
         (
             http(json!({"url": "https://example.com/{{name"})),
@@ -589,7 +594,8 @@ fn namespaces_and_kernels_decide_what_there_is() {
     let foreign = "command: commands run only for sets in the control plane's namespace; use an HTTP call";
     let calls = "http: the operator does not allow HTTP calls in this namespace; they can be allowed with \
                  --hooks-namespaces";
-    let off = "command: commands are off: the operator has set no directory for them with --hooks-dir";
+    let off = "command: commands are off: the operator has set no directory for them with --hooks-dir (baton install \
+               --hooks-configmap)";
     let lacking = "command: commands are off: the kernel has no Landlock to hold them with; the operator \
                    can run them all the same with --hooks-allow-unsandboxed";
     for (policy, hook, expected) in [

@@ -26,6 +26,9 @@ pub(crate) enum Manner {
     Injecting,
     /// Takes the message, and goes away without an answer.
     Vanishing,
+    /// Takes the first message, and says nothing to it until whoever sent it has gone.
+    #[allow(dead_code, reason = "only tests that kill whoever sends use it")]
+    Holding,
     /// Refuses recipients with this code.
     Refusing(u16),
     /// Answers lines without end.
@@ -143,8 +146,17 @@ impl Hearing {
                 "DATA" => {
                     say(&mut stream, "354 go on").await?;
                     let mail = read_mail(&mut stream).await?;
-                    self.mails.lock().push(mail);
+                    let number = {
+                        let mut mails = self.mails.lock();
+                        mails.push(mail);
+                        mails.len()
+                    };
                     if self.manner == Manner::Vanishing {
+                        return None;
+                    }
+                    if self.manner == Manner::Holding && number == 1 {
+                        let mut rest = String::new();
+                        stream.read_line(&mut rest).await.ok()?;
                         return None;
                     }
                     say(&mut stream, "250 taken").await?;

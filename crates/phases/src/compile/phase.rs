@@ -35,16 +35,32 @@ pub(super) fn read(phase: &Phase, path: &str, policy: &Policy, report: &mut Repo
         }
     }
     let checks: Vec<CallPlan> = phase.checks.iter().map(|check| of_check(check, policy)).collect();
-    let hooks = |hooks: &[Hook]| hooks.iter().map(|hook| of_hook(hook, policy)).collect();
+    let hooks =
+        |hooks: &[Hook]| -> Vec<CallPlan> { hooks.iter().map(|hook| of_hook(hook, policy)).collect() };
     let progress = duration(phase.progress_deadline.as_deref(), &format!("{path}.progressDeadline"), report);
     if progress == Some(Duration::ZERO) {
         report.error(format!("{path}.progressDeadline"), "must be longer than nothing; or leave it out");
+    }
+    let quota = quota(phase, path, report);
+    if matches!(quota, Some(Share::Count(0) | Share::Percent(0))) {
+        let lists = [
+            ("preHooks", hooks(&phase.pre_hooks)),
+            ("checks", checks.clone()),
+            ("postHooks", hooks(&phase.post_hooks)),
+        ];
+        for (list, calls) in lists {
+            for (at, _) in calls.iter().enumerate().filter(|(_, call)| call.per_target) {
+                let message = "is made for each Application of its phase, and this phase selects none, so it would never be \
+                               made: use nothing of single Applications in it, or select some";
+                report.error(format!("{path}.{list}[{at}]"), message);
+            }
+        }
     }
     let longest_check = checks.iter().map(|check| check.timeout).max().unwrap_or_default();
     PhasePlan {
         name: phase.name.as_str().into(),
         targets: phase.targets.clone(),
-        quota: quota(phase, path, report),
+        quota,
         max_concurrent: max_concurrent(phase, path, report),
         pre_hooks: hooks(&phase.pre_hooks),
         post_hooks: hooks(&phase.post_hooks),
@@ -169,6 +185,10 @@ fn max_concurrent(phase: &Phase, path: &str, report: &mut Report) -> Option<Shar
 fn share(written: Option<&IntOrString>, path: &str, report: &mut Report) -> Option<Share> {
     match Share::read_whole(written?) {
         Ok(share) => Some(share),
+        Err(text) if text.parse::<u32>().is_ok() => {
+            report.error(path, format!("must be a number: write {text} without quotes"));
+            None
+        }
         Err(text) => {
             let text = shown(&text, "an empty text");
             report.error(path, format!("must be a number or a percentage up to 100%, not {text}"));
@@ -182,7 +202,10 @@ fn duration(written: Option<&str>, path: &str, report: &mut Report) -> Option<Du
     let written = written.filter(|written| !written.is_empty())?;
     let read = written.parse::<baton_grammar::duration::Duration>().ok().and_then(|read| read.to_std());
     if read.is_none() {
-        let message = format!("{:?} is no duration; write for example 30s, 5m or 1h30m", clipped(written));
+        let message = format!(
+            "{:?} is no duration, or one too long; write for example 30s, 5m or 1h30m",
+            clipped(written)
+        );
         report.error(path, message);
     }
     read

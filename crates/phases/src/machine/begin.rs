@@ -38,6 +38,7 @@ impl Work<'_> {
             };
         }
         self.next.generator_type = self.at.kind.to_owned();
+        self.next.amended = self.at.amended.to_owned();
         self.next.total_phases = count(self.plan.phases.len());
         if !self.last {
             let unassigned = &self.roster.unassigned;
@@ -140,7 +141,8 @@ impl Work<'_> {
 
     /// Whether nothing was written for an Application in this rollout yet.
     pub(super) fn is_new(&self, name: &str) -> bool {
-        self.seen(name).is_none_or(|seen| seen.progress == Progress::NotStarted && !seen.touched)
+        let unwritten = |progress: &Progress| matches!(progress, Progress::NotStarted | Progress::Stuck(_));
+        self.seen(name).is_none_or(|seen| unwritten(&seen.progress) && !seen.touched)
     }
 
     /// Whether an Application came to a phase that is complete: as a new one, or from another phase, in which it has begun.

@@ -40,6 +40,7 @@ pub(super) enum Flow {
 impl Work<'_> {
     /// Notes what came of calls. What is of another rollout, or of an attempt that nobody waits for, is left aside.
     pub(super) fn take_results(&mut self) {
+        let mut settled = BTreeSet::new();
         for result in self.at.results {
             let key = &result.key;
             if *key.rollout != *self.next.rollout_id || key.generator != self.at.generator {
@@ -56,7 +57,12 @@ impl Work<'_> {
                 if frozen && entry.state == HookState::Retrying {
                     (entry.state, entry.next_attempt_at) = (HookState::Cancelled, None);
                 }
+                settled.insert(key.phase);
             }
+        }
+        // Also of a phase that has failed meanwhile, which is gone through no more.
+        for index in settled {
+            self.change_calls(index, |_| {});
         }
     }
 

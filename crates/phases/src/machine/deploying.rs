@@ -2,17 +2,23 @@
 
 use super::*;
 use crate::config::Action;
+use crate::forecast::brief;
 use crate::instant::after;
 
 impl Work<'_> {
     /// Notes how each Application of a phase fares. Gives the first that has failed, once that is to be acted on.
     pub(super) fn observe(&mut self, index: usize) -> Option<(String, String)> {
         let plan = self.phase_plan(index);
+        let over = self.next.phases[index].failure.is_some();
         let mut entries = std::mem::take(&mut self.phase(index).applications);
         let mut failed = None;
         for entry in &mut entries {
             let seen = self.at.seen.get(entry.name.as_str());
-            let state = self.state_of(entry, seen, plan);
+            let state = match self.state_of(entry, seen, plan) {
+                // Nobody is let through any more. What had failed before it was written has failed all the same.
+                PhaseApplicationState::Held if over => entry.state.clone(),
+                state => state,
+            };
             if state != entry.state {
                 (entry.state, entry.since) = (state, moment(self.at.now));
             }
@@ -50,11 +56,15 @@ impl Work<'_> {
             // People may take their time: no deadline runs meanwhile.
             Progress::AwaitingApproval(_) => S::AwaitingApproval,
             // What took too long has failed, until it is done or a person has it tried again.
-            Progress::UnderWay | Progress::Regressed(_) if entry.state == S::Failed => S::Failed,
-            Progress::UnderWay | Progress::Regressed(_) => match self.late_at(entry, plan) {
-                Some(late) if late <= self.at.now => S::Failed,
-                _ => S::Updating,
-            },
+            Progress::UnderWay | Progress::Stuck(_) | Progress::Regressed(_) if entry.state == S::Failed => {
+                S::Failed
+            }
+            Progress::UnderWay | Progress::Stuck(_) | Progress::Regressed(_) => {
+                match self.late_at(entry, plan) {
+                    Some(late) if late <= self.at.now => S::Failed,
+                    _ => S::Updating,
+                }
+            }
         }
     }
 
@@ -71,8 +81,14 @@ fn reason(entry: &PhaseApplication, seen: Option<&Seen>, plan: &PhasePlan) -> (S
         Some(Progress::Failed { reason, message }) => {
             (reason.clone(), format!("Application {} failed: {message}", entry.name))
         }
-        _ => {
-            let message = format!("Application {} was not healthy within {:?}", entry.name, plan.deadline);
+        other => {
+            let within = brief(plan.deadline);
+            let message = match other {
+                Some(Progress::Stuck(why)) => {
+                    format!("Application {} could not be synced within {within}: {why}", entry.name)
+                }
+                _ => format!("Application {} was not healthy within {within}", entry.name),
+            };
             ("ProgressDeadlineExceeded".to_owned(), message)
         }
     }

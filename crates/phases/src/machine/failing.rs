@@ -8,8 +8,14 @@ use crate::config::Action;
 
 /// What a person can do after a failure that froze a rollout.
 const MEND: &str = "a new commit or template, `baton appset retry`, or `baton appset advance`";
+/// The same where something can be put back.
+const MEND_OR_BACK: &str =
+    "a new commit or template, `baton appset retry`, `baton appset advance`, or `baton appset rollback`";
 /// So many are named of those that cannot be put back.
 pub(super) const NAMED: usize = 100;
+/// What becomes of those of a phase that was passed over.
+pub(super) const LEFT: &str =
+    "whoever of its Applications was not changed is changed by the next commit or template";
 /// What a person can do after a rollback.
 const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays so until then";
 
@@ -35,6 +41,7 @@ impl Work<'_> {
             Action::Rollback if touched.is_empty() => Action::Stop,
             action => action,
         };
+        let goes_back = !self.to_put_back(index).0.is_empty();
         let now = self.at.now;
         match action {
             // What runs comes to its end; nothing else begins.
@@ -45,12 +52,19 @@ impl Work<'_> {
             self.terminate_under_way(index);
         }
         let phase = self.phase(index);
+        let message = match &phase.failure {
+            Some(before) => format!("{message}{AFTER}{}", cause(before)),
+            None => message,
+        };
         phase.wait_until = None;
         phase.state = if action == Action::Abort { PhaseState::Aborted } else { PhaseState::Failed };
         phase.finished_at = moment(now);
         let mut failure =
             PhaseFailure { reason: reason.to_owned(), message, at: moment(now), ..PhaseFailure::default() };
         answer(&mut failure, action);
+        if failure.remedy == MEND && goes_back {
+            failure.remedy = MEND_OR_BACK.to_owned();
+        }
         failure.not_rolled_back = untouchable.iter().take(NAMED).map(|name| name.to_string()).collect();
         phase.failure = Some(failure);
         if action == Action::Rollback {
@@ -68,12 +82,23 @@ impl Work<'_> {
     }
 }
 
+/// Between what a person did and what had failed before.
+const AFTER: &str = ", after it had failed: ";
+
+/// What failed first, whatever people did since.
+fn cause(failure: &PhaseFailure) -> String {
+    match failure.message.rsplit_once(AFTER) {
+        Some((_, cause)) => cause.to_owned(),
+        None => format!("{} ({})", failure.message, failure.reason),
+    }
+}
+
 /// Notes what is done about a failure, and what a person can do then.
 pub(super) fn answer(failure: &mut PhaseFailure, action: Action) {
     failure.action = action.as_str().to_owned();
     failure.remedy = match action {
         Action::Stop | Action::Abort => MEND.to_owned(),
         Action::Rollback => AFTER_ROLLBACK.to_owned(),
-        Action::Continue => "the rollout goes on without it; look at its Applications".to_owned(),
+        Action::Continue => format!("the rollout goes on without it; {LEFT}"),
     };
 }

@@ -7,6 +7,9 @@ use crate::asking::{Answer, Ask, refusal};
 use crate::config::Action;
 use crate::situation::Requests;
 
+/// Before why a request is refused while nothing of it can be done.
+pub(super) const NOT_FOLLOWED: &str = "the phases cannot be followed: ";
+
 impl Requests {
     /// Every request, in the order in which they are answered.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (Ask, &String)> {
@@ -19,16 +22,40 @@ impl Requests {
         };
         Ask::ALL.into_iter().filter_map(move |ask| Some((ask, text(ask)?)))
     }
+
+    /// Those that a status does not say the answer to.
+    fn unanswered<'r>(&'r self, status: &GeneratorPhases) -> Vec<(Ask, &'r String)> {
+        let is_news = |(ask, text): &(Ask, &String)| status.granted.get(ask.as_str()) != Some(*text);
+        self.texts().filter(is_news).collect()
+    }
+}
+
+/// Refuses what was not answered before: it is not done later, when nobody thinks of it any more.
+pub(super) fn refuse_all(status: &mut GeneratorPhases, requests: &Requests, why: &str) -> Vec<Answer> {
+    let news = requests.unanswered(status);
+    let mut note = |(ask, text): (Ask, &String)| note(status, ask, text, Some(why.to_owned()));
+    news.into_iter().map(&mut note).collect()
+}
+
+/// Notes an answer: a refusal until the same is asked for again, or something else is granted.
+fn note(status: &mut GeneratorPhases, ask: Ask, text: &str, refused: Option<String>) -> Answer {
+    status.granted.insert(ask.as_str().to_owned(), text.to_owned());
+    let begin = format!("{}: ", ask.as_str());
+    status.refused.retain(|earlier| refused.is_some() && !earlier.starts_with(&begin));
+    status.refused.extend(refused.iter().map(|why| format!("{begin}{why}")));
+    Answer { ask, text: text.to_owned(), refused }
+}
+
+/// What people should know of requests.
+pub(super) fn refusals(status: &GeneratorPhases) -> impl Iterator<Item = Notice> + '_ {
+    status.refused.iter().map(|what| Notice::warning("RequestRefused", what.clone()))
 }
 
 impl Work<'_> {
     /// Answers what was not answered before. What cannot be done is said until the same is asked for again or something
     /// else is granted, and not done later.
     pub(super) fn grant(&mut self) {
-        let is_news = |(ask, text): &(Ask, &String)| self.next.granted.get(ask.as_str()) != Some(*text);
-        let news: Vec<(Ask, &String)> = self.at.requests.texts().filter(is_news).collect();
-        for (ask, text) in news {
-            self.next.granted.insert(ask.as_str().to_owned(), text.clone());
+        for (ask, text) in self.at.requests.unanswered(&self.next) {
             let answer = match refusal(ask, &self.next) {
                 Some(why) => Err(why),
                 None => match ask {
@@ -39,14 +66,15 @@ impl Work<'_> {
                     Ask::Advance => self.advance(),
                 },
             };
-            let begin = format!("{}: ", ask.as_str());
-            self.next.refused.retain(|earlier| answer.is_err() && !earlier.starts_with(&begin));
-            let refused = answer.err();
-            self.next.refused.extend(refused.iter().map(|why| format!("{begin}{why}")));
-            self.answers.push(Answer { ask, text: text.clone(), refused });
+            self.answers.push(note(&mut self.next, ask, text, answer.err()));
         }
-        let refused = self.next.refused.iter().cloned();
-        self.notices.extend(refused.map(|what| Notice::warning("RequestRefused", what)));
+        self.notices.extend(refusals(&self.next));
+    }
+
+    /// Refuses them where none can be granted.
+    pub(super) fn refuse_requests(&mut self, why: &str) {
+        self.answers.extend(refuse_all(&mut self.next, self.at.requests, &format!("{NOT_FOLLOWED}{why}")));
+        self.notices.extend(refusals(&self.next));
     }
 
     fn abort(&mut self) -> Result<(), String> {
@@ -139,7 +167,8 @@ impl Work<'_> {
         match &mut phase.failure {
             Some(failure) => {
                 failure.action = "advance".to_owned();
-                failure.remedy = "a person let the rollout go on without it".to_owned();
+                failure.remedy =
+                    format!("a person let the rollout go on without it; {}", super::failing::LEFT);
             }
             None => {
                 phase.wait_until =

@@ -142,6 +142,7 @@ impl Work<'_> {
                 Progress::Regressed(why) => format!("was healthy and is no longer: {why}"),
                 Progress::Failed { message, .. } => format!("was healthy and has failed since: {message}"),
                 Progress::AwaitingApproval(what) => format!("needs approval: {what}"),
+                Progress::Stuck(why) => format!("cannot be synced as it is: {why}"),
                 Progress::NotStarted | Progress::UnderWay => {
                     "has not been proved healthy in this run yet".to_owned()
                 }

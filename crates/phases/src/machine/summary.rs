@@ -22,6 +22,7 @@ impl Work<'_> {
             gates: self.gates(),
             limits,
             calls: self.calls_to_make(),
+            invalid: None,
             cancel: self.calls_to_end(),
             terminate: self.terminations(),
             good: std::mem::take(&mut self.good),
@@ -69,8 +70,11 @@ impl Work<'_> {
         let index = self.current();
         let Some(phase) = self.next.phases.get(index) else { return Vec::new() };
         let mut waits = Vec::new();
+        if self.is_unmatched() {
+            waits.push(Wait { config: true, ..Wait::of_phase(NOTHING_MATCHES) });
+        }
         let mut wait = |object: &str, message: String, until: Option<Timestamp>| {
-            waits.push(Wait { object: object.to_owned(), message, until });
+            waits.push(Wait { object: object.to_owned(), message, until, config: false });
         };
         let name = &phase.name;
         if self.at.hold == Hold::Paused {
@@ -83,9 +87,6 @@ impl Work<'_> {
                 None,
             );
         }
-        for clash in self.at.clashes {
-            wait(&clash.first, clash.to_string(), None);
-        }
         if let Some(role) = role_of(&phase.state) {
             self.waiting_calls(phase, role, &mut wait);
         }
@@ -95,6 +96,9 @@ impl Work<'_> {
                 {
                     Some(Seen { progress: Progress::Regressed(why), .. }) => {
                         format!("{} was healthy and is no longer: {why}", entry.name)
+                    }
+                    Some(Seen { progress: Progress::Stuck(why), .. }) => {
+                        format!("{} cannot be synced as it is: {why}", entry.name)
                     }
                     _ => format!("{} is being updated", entry.name),
                 },
@@ -201,8 +205,6 @@ impl Work<'_> {
             self.notices.push(Notice::warning("PhasesRemoved", message));
             return;
         }
-        let clashes = self.at.clashes.iter();
-        self.notices.extend(clashes.map(|clash| Notice::error("InvalidPhaseConfig", clash.to_string())));
         let unassigned = &self.roster.unassigned;
         if let Some(first) = unassigned.first() {
             let message = match unassigned.len() {
@@ -213,12 +215,9 @@ impl Work<'_> {
             };
             self.notices.push(Notice::warning("Unassigned", message));
         }
-        for (phase, group) in self.plan.phases.iter().zip(&self.roster.phases) {
-            if group.matched == 0 {
-                let message = format!("phase {:?} matches no Application and is passed over", phase.name);
-                self.notices.push(Notice::warning("EmptyPhase", message));
-            }
-        }
+        let doubts = self.plan.phases.iter().zip(&self.roster.phases);
+        let doubts = doubts.filter_map(|(phase, group)| group.doubt(phase));
+        self.notices.extend(doubts.map(|doubt| Notice::warning("EmptyPhase", doubt)));
     }
 
     /// When something changes by itself.

@@ -92,6 +92,21 @@ fn rows_04_10_11_12_34_46_every_bad_configuration_is_refused_with_its_path() {
         (more("maxUpdate: many"), ".phases[0].maxUpdate", "\"many\""),
         (more("maxUpdate: \"\""), ".phases[0].maxUpdate", "an empty text"),
         (more("maxConcurrent: 0"), ".phases[0].maxConcurrent", "nothing would ever"),
+        (more("maxUpdate: \"3\""), ".phases[0].maxUpdate", "write 3 without quotes"),
+        (more("waitDuration: 9000000h"), ".phases[0].waitDuration", "too long"),
+        // What is made for each Application is never made where there is none.
+        (
+            more("percentage: 0, preHooks: [{name: h, type: http, http: {url: \"https://a.b/{{name}}\"}}]"),
+            ".phases[0].preHooks[0]",
+            "would never be made",
+        ),
+        (
+            more(
+                "maxUpdate: 0, checks: [{name: h, type: http, scope: target, http: {url: \"https://a.b/\"}}]",
+            ),
+            ".phases[0].checks[0]",
+            "would never be made",
+        ),
         (more("maxConcurrent: \"0%\""), ".phases[0].maxConcurrent", "nothing would ever"),
         (more("maxConcurrent: \"-5%\""), ".phases[0].maxConcurrent", "number or a percentage"),
         (more("waitDuration: soon"), ".phases[0].waitDuration", "no duration"),

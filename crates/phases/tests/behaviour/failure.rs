@@ -1,5 +1,7 @@
 //! What follows a failure: exactly what is said.
 
+use std::time::Duration;
+
 use baton_api::phase_status::{HookState, PhaseState};
 use baton_phases::{Gate, Progress};
 
@@ -73,6 +75,65 @@ fn row_02_rollback_restores_what_the_phase_touched_and_only_that() {
     assert_eq!(gates["dev-a"], Gate::Back { pin: "old".into() });
     assert_eq!(gates["dev-b"], Gate::Back { pin: "old".into() });
     assert!(!gates["dev-c"].is_open() && !gates["prod-a"].is_open());
+}
+
+#[test]
+fn one_that_cannot_be_synced_as_it_is_fails_its_phase_when_its_time_is_over() {
+    let mut world = world("stop", "progressDeadline: 2m");
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.see("dev-b", Progress::Done);
+    world.see("dev-c", Progress::Stuck("ComparisonError: no such path".into()));
+    let decision = world.settle();
+    assert_eq!(world.state(0), PhaseState::Deploying);
+    let said = "dev-c cannot be synced as it is: ComparisonError: no such path";
+    assert_eq!(decision.waits[0].message, said);
+    assert!(decision.gates["dev-c"].is_open(), "it may still come right");
+    assert_eq!(decision.wake, world.now.checked_add(jiff::SignedDuration::from_mins(2)).ok());
+    world.wait(Duration::from_secs(120));
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Failed);
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!(failure.reason, "ProgressDeadlineExceeded");
+    let why = "Application dev-c could not be synced within 2m: ComparisonError: no such path";
+    assert_eq!(failure.message, why);
+    assert!(!world.look().gates["dev-c"].is_open(), "nobody begins in a phase that has failed");
+    // Behind its gate nothing is known of it any more, and it has failed all the same.
+    world.see("dev-c", Progress::NotStarted);
+    world.settle();
+    assert_eq!(world.phase(0).failed, 1);
+    world.requests.retry = Some("1".into());
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Deploying);
+    world.see("dev-c", Progress::Done);
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::Complete);
+}
+
+#[test]
+fn what_people_do_after_a_failure_does_not_hide_it() {
+    let mut world = failing("stop");
+    let first = world.phase(0).failure.clone().expect("a failure");
+    world.requests.rollback = Some("1".into());
+    world.settle();
+    let failure = world.phase(0).failure.clone().expect("a failure");
+    assert_eq!(failure.reason, "RollbackByRequest");
+    let cause = format!(", after it had failed: {} ({})", first.message, first.reason);
+    assert!(failure.message.ends_with(&cause), "{}", failure.message);
+}
+
+#[test]
+fn what_stopped_names_the_way_back_where_there_is_one() {
+    let world = failing("stop");
+    let remedy = world.phase(0).failure.clone().expect("a failure").remedy;
+    assert!(remedy.contains("`baton appset rollback`"), "{remedy}");
+    let mut first = self::world("stop", "");
+    first.seen.values_mut().for_each(|seen| seen.good = None);
+    first.settle();
+    first.fail("dev-b");
+    first.settle();
+    let remedy = first.phase(0).failure.clone().expect("a failure").remedy;
+    assert!(!remedy.contains("rollback"), "nothing has a good state: {remedy}");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Phases beside steps and beside each other, and what is told of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use baton_api::phase_status::{GeneratorPhases, PhaseFailure, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, PhaseFailure, PhaseState, PhaseStatus};
 use baton_api::strategy::RolloutStep;
 use baton_phases::forecast::forecast;
 use baton_phases::lint::{Contradiction, contradictions};
 use baton_phases::mirror::{annotations, generator_phase_status, generator_phase_status_to_json};
-use baton_phases::{Target, assign};
+use baton_phases::{Progress, Target, assign};
 use baton_rollout::steps::Steps;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -45,25 +46,99 @@ fn row_08_phases_and_steps_whose_orders_contradict_each_other_are_found() {
     );
 }
 
-#[test]
-fn row_08_a_contradiction_is_told_and_is_the_first_thing_that_is_waited_for() {
-    let mut world = World::new(&(phase("dev", "dev", "") + &phase("prod", "prod", "")), &["dev-a", "prod-a"]);
-    let decision = world.settle();
-    // The other gate holds it: the phase stays open, and says whom it waits for.
-    assert_eq!(decision.waits[0].object, "dev-a");
-    assert!(decision.waits[0].message.contains("has not started") && decision.notices.is_empty());
-    world.clashes = vec![Contradiction {
+/// A phase with a hook before and one after it, for the environments of a world whose steps may say otherwise.
+fn with_hooks() -> World {
+    let fields = |env: &str| {
+        let (before, after) = (hook(&format!("before-{env}"), ""), hook(&format!("after-{env}"), ""));
+        format!("preHooks: [{before}]\npostHooks: [{after}]")
+    };
+    let phases = ["dev", "prod"].map(|env| phase(env, env, &fields(env))).concat();
+    World::new(&phases, &["dev-a", "prod-a"])
+}
+
+/// Steps in the other order.
+pub(crate) fn prod_first() -> BTreeMap<Arc<str>, usize> {
+    [("prod-a", 0), ("dev-a", 1)].map(|(name, step)| (name.into(), step)).into()
+}
+
+fn clash() -> Contradiction {
+    Contradiction {
         first: "dev-a".into(),
         first_phase: "dev".into(),
         first_step: 2,
         second: "prod-a".into(),
         second_phase: "prod".into(),
         second_step: 1,
-    }];
+    }
+}
+
+#[test]
+fn row_08_nothing_is_called_opened_or_stored_while_phases_and_steps_contradict_each_other() {
+    let mut world = with_hooks();
+    world.steps = prod_first();
     let decision = world.settle();
-    assert!(decision.waits[0].message.contains("contradict"));
+    assert_eq!((world.made.len(), world.stored.as_ref()), (0, None), "no rollout begins");
+    assert!(decision.gates.len() == 2 && decision.gates.values().all(|gate| !gate.is_open()));
+    // It is named, and only another configuration ends it.
+    let wait = &decision.waits[0];
+    assert_eq!((wait.object.as_str(), wait.config), ("dev-a", true));
+    assert!(wait.message.contains("contradict"), "{}", wait.message);
     assert_eq!(decision.notices[0].reason, "InvalidPhaseConfig");
-    assert!(world.status().message.contains("contradict"));
+    assert!(decision.invalid.is_some_and(|why| why == clash().to_string()));
+    // When one of the two orders is another, it begins.
+    world.steps = [("dev-a".into(), 0), ("prod-a".into(), 1)].into();
+    world.settle();
+    assert_eq!(world.calling(), ["before-dev"]);
+}
+
+#[test]
+fn row_08_a_contradiction_that_comes_up_on_the_way_ends_what_is_called_and_lets_nobody_go_on() {
+    let mut world = with_hooks();
+    world.settle();
+    world.pass("before-dev");
+    world.see("dev-a", Progress::Done);
+    world.settle();
+    assert_eq!(world.calling(), ["after-dev"]);
+    let before = world.stored.clone();
+    world.steps = prod_first();
+    world.settle();
+    assert_eq!((world.calling(), world.open()), (Vec::new(), Vec::new()));
+    assert_eq!(world.stored, before, "how far it had come stays");
+    world.steps.clear();
+    world.settle();
+    assert_eq!((world.times("before-dev"), world.times("after-dev")), (1, 2), "what has passed has passed");
+    world.pass("after-dev");
+    assert_eq!(world.calling(), ["before-prod"]);
+}
+
+#[test]
+fn row_08_of_several_contradictions_the_first_is_told_and_how_many_there_are() {
+    let phases = ["dev", "test", "prod"].map(|env| phase(env, env, "")).concat();
+    let mut world = World::new(&phases, &["dev-a", "prod-a", "test-a"]);
+    world.steps = [("dev-a", 2), ("test-a", 1), ("prod-a", 0)].map(|(name, at)| (name.into(), at)).into();
+    let wait = world.settle().waits[0].clone();
+    assert!(wait.object == "dev-a" && wait.message.ends_with("(and 1 more)"), "{}", wait.message);
+}
+
+#[test]
+fn row_08_who_joins_on_the_way_contradicts_nothing_where_whoever_has_begun_keeps_its_place() {
+    let all = "targets: [{matchExpressions: [{key: name, operator: Exists}]}]";
+    let phases =
+        format!("- name: canary\n  {all}\n  maxUpdate: 1\n  waitDuration: 1h\n- name: all\n  {all}\n");
+    let mut world = World::new(&phases, &["b-dev", "c-prod"]);
+    world.steps = [("b-dev".into(), 0), ("c-prod".into(), 1)].into();
+    world.deploy();
+    assert_eq!((world.state(0), world.open()), (PhaseState::Waiting, vec!["b-dev".to_owned()]));
+    // By its name alone it would be the canary, and go before the step of b-dev.
+    world.targets = fleet(&["a-prod", "b-dev", "c-prod"]);
+    world.see("a-prod", Progress::NotStarted);
+    world.steps.insert("a-prod".into(), 1);
+    assert_eq!(world.settle().invalid, None);
+    assert_eq!((world.state(0), world.open()), (PhaseState::Waiting, vec!["b-dev".to_owned()]));
+    // In the next rollout, in which nobody has begun, it is.
+    world.rollout = "2-a-b".to_owned();
+    world.seen.values_mut().for_each(|one| (one.progress, one.touched) = (Progress::NotStarted, false));
+    assert!(world.settle().invalid.is_some_and(|why| why.contains("contradict") && why.contains("a-prod")));
 }
 
 fn status(generator: i64, kind: &str, current: i64) -> GeneratorPhases {

@@ -56,6 +56,36 @@ fn a_set_is_told_of_generator_by_generator() {
 }
 
 #[test]
+fn who_joins_a_rollout_on_its_way_takes_the_place_of_nobody_who_has_begun() {
+    let phases = phase("canary", "dev", "maxUpdate: 1\nwaitDuration: 1h") + &phase("all", "dev", "");
+    let mut world = World::new(&phases, &["dev-b", "dev-c"]);
+    world.deploy();
+    assert_eq!((world.state(0), world.open()), (PhaseState::Waiting, vec!["dev-b".to_owned()]));
+    let mut before = set(Some(&phases), "");
+    before.status.phases = vec![world.status().clone()];
+    let all = fleet(&["dev-a", "dev-b", "dev-c"]);
+    let shares = |after: &ApplicationSet| {
+        let told = told(after, Some(&before), &all);
+        let forecast = told[0].forecast.clone().expect("phases");
+        forecast.phases.into_iter().map(|phase| phase.applications).collect::<Vec<_>>()
+    };
+    assert_eq!(shares(&before), [vec!["dev-b"], vec!["dev-a", "dev-c"]]);
+    world.targets = all.clone();
+    world.see("dev-a", Progress::NotStarted);
+    world.settle();
+    let canary: Vec<&str> = world.phase(0).applications.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(canary, ["dev-b"], "and so it comes");
+    // Another template begins anew, and with it the shares.
+    let mut after = set(Some(&phases), "  goTemplate: true\n");
+    assert_eq!(shares(&after), [vec!["dev-a"], vec!["dev-b", "dev-c"]]);
+    after.spec = before.spec.clone();
+    before.status.phases[0].current_phase = 2;
+    let told = told(&after, Some(&before), &all);
+    let first = &told[0].forecast.as_ref().expect("phases").phases[0];
+    assert_eq!(first.applications, ["dev-a"], "the next commit deals anew");
+}
+
+#[test]
 fn what_keeps_a_rollout_from_beginning_is_a_problem() {
     let nobody = &told(&set(Some(&phase("none", "none", "")), ""), None, &fleet(&["dev-a"]))[0];
     assert!(nobody.problems[0].contains("no phase matches any Application"), "{:?}", nobody.problems);
@@ -71,6 +101,7 @@ fn what_keeps_a_rollout_from_beginning_is_a_problem() {
     let phases = phase("dev", "dev", "") + &phase("prod", "prod", "");
     let clash = &told(&set(Some(&phases), &strategy), None, &fleet(&["dev-a", "prod-a"]))[0];
     assert!(clash.problems[0].contains("contradict each other"), "{:?}", clash.problems);
+    assert_eq!(clash.held, ["dev-a", "prod-a"], "nobody would go");
 }
 
 #[test]

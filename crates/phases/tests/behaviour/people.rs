@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use baton_api::phase_status::PhaseState;
-use baton_phases::{Ask, Progress, refusal};
+use baton_phases::{Ask, Progress, Requests, refusal};
 
-use crate::world::{World, broken, hook, phase};
+use crate::orders::prod_first;
+use crate::world::{World, broken, compiled, hook, phase, plan};
 
 fn refusals(decision: &baton_phases::Decision) -> Vec<String> {
     let refused = decision.notices.iter().filter(|notice| notice.reason == "RequestRefused");
@@ -219,6 +220,99 @@ fn what_was_asked_for_before_the_first_rollout_is_not_of_it() {
     world.rollout = "2-a-b".into();
     world.settle();
     assert_eq!(world.state(0), PhaseState::Deploying, "nor of the next");
+}
+
+/// Everything a person can ask for, in this text.
+fn everything(text: &str) -> Requests {
+    let text = Some(text.to_owned());
+    Requests {
+        advance: text.clone(),
+        rollback: text.clone(),
+        rollback_all: text.clone(),
+        abort: text.clone(),
+        retry: text,
+    }
+}
+
+#[test]
+fn what_is_asked_for_while_phases_cannot_be_followed_is_refused_and_not_done_when_they_are_mended() {
+    type Turn = fn(&mut World);
+    let invalid: (Turn, Turn) =
+        (|world| world.invalid = Some(compiled("- {name: p}").findings), |world| world.invalid = None);
+    let contradicted: (Turn, Turn) = (|world| world.steps = prod_first(), |world| world.steps.clear());
+    let unmatched: (Turn, Turn) = (
+        |world| {
+            world.plan = plan(&(phase("dev", "nobody", "") + &phase("prod", "nobody", "")));
+            world.rollout = "2-b-b".into();
+        },
+        |world| world.plan = plan(&(phase("dev", "dev", "") + &phase("prod", "prod", ""))),
+    );
+    for (what, (breaks, mends)) in
+        [("needs targets", invalid), ("contradict", contradicted), ("no phase matches any", unmatched)]
+    {
+        // What goes on where it was, and what begins anew.
+        for next in ["1-a-b", "3-c-b"] {
+            let mut world =
+                World::new(&(phase("dev", "dev", "") + &phase("prod", "prod", "")), &["dev-a", "prod-a"]);
+            world.settle();
+            breaks(&mut world);
+            world.settle();
+            let before = world.status().clone();
+            world.requests = everything("now");
+            let decision = world.tick();
+            let asked: Vec<Ask> = decision.answers.iter().map(|answer| answer.ask).collect();
+            assert_eq!(asked, Ask::ALL, "{what}");
+            for answer in &decision.answers {
+                let why = answer.refused.as_deref().unwrap_or_default();
+                assert!(why.starts_with("the phases cannot be followed: ") && why.contains(what), "{why}");
+            }
+            assert_eq!(refusals(&decision).len(), Ask::ALL.len(), "{what}");
+            let after = world.status().clone();
+            assert_eq!(after.granted.len(), Ask::ALL.len());
+            assert_eq!(after.phases, before.phases, "nothing else has changed");
+            let again = world.tick();
+            assert_eq!(
+                (again.answers.len(), refusals(&again).len()),
+                (0, Ask::ALL.len()),
+                "told once, and kept"
+            );
+            mends(&mut world);
+            world.rollout = next.into();
+            let mended = world.settle();
+            assert_eq!(
+                (world.state(0), world.phase(0).failure.clone()),
+                (PhaseState::Deploying, None),
+                "{what}"
+            );
+            assert_eq!((world.open(), mended.answers), (vec!["dev-a".to_owned()], Vec::new()), "{what}");
+            // A new text asks anew.
+            world.requests.abort = Some("again".into());
+            world.tick();
+            assert_eq!(world.state(0), PhaseState::Aborted);
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_before_phases_can_be_followed_at_all_is_not_done_to_the_first_rollout() {
+    type Turn = fn(&mut World);
+    let breaks: [Turn; 2] =
+        [|world| world.invalid = Some(compiled("- {name: p}").findings), |world| world.steps = prod_first()];
+    for breaks in breaks {
+        let mut world =
+            World::new(&(phase("dev", "dev", "") + &phase("prod", "prod", "")), &["dev-a", "prod-a"]);
+        breaks(&mut world);
+        world.settle();
+        world.requests = everything("now");
+        assert_eq!((world.settle().answers.len(), world.stored.as_ref()), (0, None), "there is nothing yet");
+        world.invalid = None;
+        world.steps.clear();
+        for rollout in ["1-a-b", "2-a-b"] {
+            world.rollout = rollout.into();
+            world.settle();
+            assert_eq!((world.state(0), world.phase(0).failure.clone()), (PhaseState::Deploying, None));
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Who goes in which phase.
 
+use baton_phases::forecast::forecast;
 use baton_phases::{Plan, Roster, Standing, Target, assign, assign_beside};
 
 /// Most Applications of one phase, where an operator says nothing else.
 const MOST: usize = 1000;
 
-use crate::world::{fleet, plan, target};
+use crate::world::{World, fleet, phase, plan, target};
 
 fn roster(plan: &Plan, targets: &[Target]) -> Roster {
     assign(plan, targets).expect("they fit")
@@ -247,4 +248,20 @@ fn who_has_begun_stays_in_its_phase_whatever_it_is_labelled_since() {
         [["other"], ["moved"]],
         "a failed phase has left it behind; it goes where it is matched"
     );
+}
+
+#[test]
+fn a_phase_that_adds_nobody_to_those_before_it_is_told_of() {
+    let half = "maxUpdate: 1";
+    let phases = phase("one", "dev", half) + &phase("two", "dev", half) + &phase("rest", "dev", "");
+    let told = forecast(&plan(&phases), &fleet(&["dev-a", "dev-b"])).expect("a forecast");
+    let expected = "phase \"two\" changes nobody: percentage and maxUpdate count those of earlier phases, which update \
+                    as many of the 2 it matches already";
+    assert_eq!(told.warnings, [expected]);
+    let mut world = World::new(&phases, &["dev-a", "dev-b"]);
+    assert!(world.settle().notices.iter().any(|notice| notice.message == expected));
+    // Hooks alone are what some phases are for.
+    let hooks = phase("hooks", "dev", "percentage: 0") + &phase("rest", "dev", "");
+    let told = forecast(&plan(&hooks), &fleet(&["dev-a"])).expect("a forecast");
+    assert_eq!(told.warnings, [""; 0]);
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use baton_api::phase_status::{GeneratorPhases, HookResult, HookState, PhaseState, PhaseStatus};
 use baton_api::phases::DeploymentStrategy;
 use baton_hooks::{Finding, Language, Namespace, Outcome, Policy, Settings, Verdict};
-use baton_phases::lint::Contradiction;
 use baton_phases::{
     Call, CallKey, CallResult, Compiled, Decision, Gate, Hold, Plan, Progress, Requests, Seen, Situation,
     Strategy, Target, compile, decide,
@@ -72,7 +71,8 @@ pub(crate) struct World {
     pub(crate) seen: BTreeMap<Arc<str>, Seen>,
     pub(crate) stored: Option<GeneratorPhases>,
     pub(crate) requests: Requests,
-    pub(crate) clashes: Vec<Contradiction>,
+    /// The step of each, where there are any.
+    pub(crate) steps: BTreeMap<Arc<str>, usize>,
     pub(crate) in_flight: BTreeMap<CallKey, Call>,
     pub(crate) results: Vec<CallResult>,
     pub(crate) hold: Hold,
@@ -94,7 +94,7 @@ impl World {
             seen: names.iter().map(|name| ((*name).into(), seen(Progress::NotStarted))).collect(),
             stored: None,
             requests: Requests::default(),
-            clashes: Vec::new(),
+            steps: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             results: Vec::new(),
             hold: Hold::None,
@@ -120,12 +120,13 @@ impl World {
                 (None, None) => Strategy::Wanted(&self.plan),
             },
             rollout: &self.rollout,
+            amended: "",
             stored: self.stored.as_ref(),
             targets: &self.targets,
             seen: &self.seen,
             consistent: self.consistent,
             requests: &self.requests,
-            clashes: &self.clashes,
+            steps: &self.steps,
             results: &self.results,
             in_flight: &in_flight,
             hold: self.hold,
@@ -178,7 +179,7 @@ impl World {
     }
 
     pub(crate) fn see(&mut self, name: &str, progress: Progress) {
-        let touched = !matches!(progress, Progress::NotStarted);
+        let touched = !matches!(progress, Progress::NotStarted | Progress::Stuck(_));
         let one = self.seen.entry(name.into()).or_insert_with(|| seen(Progress::NotStarted));
         one.touched |= touched;
         one.progress = progress;

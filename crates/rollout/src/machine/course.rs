@@ -54,11 +54,13 @@ impl Machine {
         // Where no head knows it, as after one was lost, the operation that a run began tells.
         let has_slot = before.map_or_else(|| is_left_unwell(live, &wanted.set), |row| row.slot);
         let has_slot = has_slot && holds(Rule::SlotsAreKept);
+        // One that surely holds it goes before those that may: they would begin beside it.
+        let surely = has_slot && before.is_none() && is_left_open(live, &wanted.set);
         Row {
             n: before.map_or(0, |row| row.n).max(stamped),
             slot: has_slot,
             since: before.filter(|_| has_slot).map_or(0, |row| row.since),
-            taken: before.filter(|_| has_slot).map_or(0, |row| row.taken),
+            taken: before.filter(|_| has_slot).map_or(if surely { stamped } else { 0 }, |row| row.taken),
             ..Row::new(app.id, pin.hash)
         }
     }
@@ -225,4 +227,11 @@ fn is_left_unwell(live: &Live, set: &str) -> bool {
     // Nobody is done before a comparison was asked for after the operation.
     let unasked = |stamp: &Stamp| intents::landed(live, set) == stamp.n;
     last.stamp.as_ref().is_some_and(|stamp| *stamp.set == *set && (unwell || unasked(stamp)))
+}
+
+/// Whether an operation that a rollout of the set began has not ended, or has ended badly.
+fn is_left_open(live: &Live, set: &str) -> bool {
+    let is_own = |stamp: &Option<Stamp>| stamp.as_ref().is_some_and(|stamp| *stamp.set == *set);
+    live.operation.as_ref().is_some_and(is_own)
+        || live.last.as_ref().is_some_and(|last| is_own(&last.stamp) && (live.is_busy() || last.has_failed()))
 }

@@ -247,21 +247,19 @@ impl Case<'_> {
     /// A comparison that was asked for and has not been made yet.
     fn barrier(&self) -> Option<Outcome> {
         let live = self.live;
-        if !self.asks() || !(live.refresh || live.nonce.is_some()) || !holds(Rule::Barrier) {
+        if !self.asks() || !holds(Rule::Barrier) {
             return None;
         }
-        // An Application controller that does not know the nonce leaves it. What it took away may have been asked for
-        // before, and answered from what it read before then: only its own clock tells.
         if !live.refresh {
             // What cannot be compared has no clock.
-            return match self.is_told_since_asked() || live.error.is_some() {
-                true => None,
-                false => Some(self.again(
+            let believed = self.is_answered() || self.is_told_since_asked() || live.error.is_some();
+            return (!believed).then(|| {
+                self.again(
                     Reason::WaitingForRefresh,
-                    "the comparison it was asked for may have begun before",
+                    "the comparison it was asked for may have begun before, or not have been written",
                     (Intent::Refresh, GRACE),
-                )),
-            };
+                )
+            });
         }
         let silent = self.now.duration_since(self.since) >= SILENCE;
         Some(match silent {
@@ -490,7 +488,17 @@ impl Case<'_> {
             && self.live.last.as_ref().is_none_or(before)
     }
 
+    /// Whether the Application controller says that the comparison it was asked for is what is told of.
+    fn is_answered(&self) -> bool {
+        let live = self.live;
+        live.nonce.is_none() && (live.answered || !holds(Rule::AnswersAreWritten))
+    }
+
     /// Whether the comparison told of began, by the clock of who made it, after all that was told when it was asked for.
+    ///
+    /// Argo CD's controllers say no more than that. Older ones do not know the nonce, and leave it: what they took away may
+    /// have been asked for before, and answered from what they read before then. Newer ones take it away also where what
+    /// they found could not be written, and what is told is of before.
     fn is_told_since_asked(&self) -> bool {
         let live = self.live;
         let ended = live.last.as_ref().and_then(|last| last.finished);
@@ -625,13 +633,18 @@ impl Case<'_> {
     }
 
     /// Brings drift back to the pin of before, where its step has not come yet. The old pin is the stamp's: the live
-    /// specification and the revisions of the last full sync must be it.
+    /// specification and the revisions of the last full sync must be it. And the last operation must have been one for it:
+    /// where a step leaves syncs to people, a specification is stamped that nobody has synced.
     pub(super) fn heal_as_before(&self) -> Option<Ready> {
         let live = self.live;
         let before = live.last_pin();
         let drifted = live.sync == SyncCode::OutOfSync && live.compared && live.reported == live.deployed;
         let same =
             live.stamp.as_ref().is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash);
+        let synced = live.last.as_ref().and_then(|last| last.stamp.as_ref());
+        let same = same
+            && (synced.is_some_and(|stamp| *stamp.set == *self.set && stamp.pin == before.hash)
+                || !holds(Rule::HealsBringBack));
         let free = !live.is_busy() && self.is_settled() && live.error.is_none() && live.closed.is_none();
         let free = free && self.barrier().is_none();
         let open = self.self_heal && !live.heals_in_order && !live.automatic && !live.terminating;

@@ -53,6 +53,8 @@ pub struct PhaseWait {
     pub message: String,
     /// When it ends by itself, where that is known.
     pub until: Option<Timestamp>,
+    /// Whether only another configuration ends it.
+    pub config: bool,
 }
 
 /// Place of a generator, and of a phase in it.

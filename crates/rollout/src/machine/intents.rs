@@ -123,20 +123,17 @@ impl Machine {
                 Intent::Start | Intent::Heal => (row.pin, pin.revisions()),
                 _ => (row.pin, Vec::new()),
             };
+            let stamp =
+                Stamp { set: self.head.run.set.clone(), run: self.head.run.seq, n: row.n, pin: stamped };
             writes.push(Write {
                 name: name.clone(),
                 uid: live.uid.clone(),
                 version: live.version,
                 what,
-                stamp: Stamp {
-                    set: self.head.run.set.clone(),
-                    run: self.head.run.seq,
-                    n: row.n,
-                    pin: stamped,
-                },
+                nonce: what.asks_for_comparison().then(|| stamp.nonce().into()),
+                stamp,
                 spec: matches!(what, Intent::Start | Intent::Spec) && differs,
                 revisions,
-                nonce: what.asks_for_comparison().then(|| format!("{}-{}", self.head.run.seq, row.n).into()),
             });
             // Who fights over an Application that is done does so ever more slowly.
             if what == Intent::Heal || (what == Intent::Start && row.done.is_some()) {

@@ -133,7 +133,8 @@ impl Machine {
             blockers.push(of(step(run.open), Reason::Soaking, message, Some(end)));
         }
         for wait in self.gates.iter().flat_map(|(gates, _)| &gates.waits) {
-            blockers.push(of(wait.object.clone(), Reason::PhaseGate, wait.message.clone(), wait.until));
+            let reason = if wait.config { Reason::InvalidRolloutConfig } else { Reason::PhaseGate };
+            blockers.push(of(wait.object.clone(), reason, wait.message.clone(), wait.until));
         }
         let shut = self.misstated(wanted, run.open).filter(|_| run.open < wanted.steps.len());
         if let Some(why) = shut.filter(|_| self.tally.is_reached(run.open)) {
@@ -350,10 +351,11 @@ fn is_queueing(reason: Reason) -> bool {
 
 /// The first blockers one by one; the rest of each reason as a number.
 fn told(blockers: Vec<Blocker>) -> Vec<api::Blocker> {
-    let mut counts: BTreeMap<Reason, i64> = BTreeMap::new();
-    for blocker in &blockers {
-        *counts.entry(blocker.reason).or_default() += 1;
+    let mut objects: BTreeMap<Reason, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for blocker in blockers.iter().filter(|blocker| !blocker.object.is_empty()) {
+        objects.entry(blocker.reason).or_default().insert(blocker.object.clone());
     }
+    let count = |reason: Reason| objects.get(&reason).map_or(1, BTreeSet::len);
     let mut seen: BTreeSet<Reason> = BTreeSet::new();
     let first = blockers.into_iter().filter(|blocker| seen.insert(blocker.reason));
     first
@@ -366,7 +368,7 @@ fn told(blockers: Vec<Blocker>) -> Vec<api::Blocker> {
             remedy: blocker.remedy.to_owned(),
             // A look that moves with every look would have the status written for ever.
             next_check_at: blocker.next_look.filter(|_| blocker.reason == Reason::Soaking).map(Time),
-            count: counts.get(&blocker.reason).copied().unwrap_or(1),
+            count: i64::try_from(count(blocker.reason)).unwrap_or(i64::MAX),
         })
         .collect()
 }

@@ -361,7 +361,7 @@ impl Stage {
             live.automatic = false;
         }
         if let Some(nonce) = &write.nonce {
-            (live.refresh, live.nonce) = (true, Some(nonce.clone()));
+            (live.refresh, live.nonce, live.answered) = (true, Some(nonce.clone()), false);
         }
         if matches!(write.what, Intent::Start | Intent::Heal) {
             thing.operation = Some((write.revisions[0].clone(), Some(write.stamp.clone())));
@@ -456,7 +456,7 @@ impl Thing {
         live.health = if self.cluster.is_some() { HealthCode::Healthy } else { HealthCode::Missing };
         let reported = alias.map_or(branch.clone(), |alias| alias(&branch).into());
         (live.error, live.ailing, live.reported) = (None, None, vec![reported]);
-        (live.refresh, live.nonce) = (false, None);
+        (live.refresh, live.nonce, live.answered) = (false, None, true);
         self.compared = live.spec;
         if let Mood::Reports(report) = self.mood {
             report(live);

@@ -120,7 +120,7 @@ fn of_turns() -> Vec<Case> {
             "step 1",
             "step 1: waitDuration \"soon\" is no duration such as 10m: no later step opens before it is one",
             || Stage::new(json!([{"waitDuration": "soon"}, {}]), &FLEET),
-            &[("the field to be mended in spec.strategy", |stage| stage.change_steps(plain()))],
+            &[("the field to be mended in the ApplicationSet", |stage| stage.change_steps(plain()))],
         ),
         case(
             Reason::Arming,

@@ -43,7 +43,7 @@ const B: Content = Content { template: 1, commit: 2 };
 const T: Content = Content { template: 2, commit: 1 };
 
 const NONE: Faults =
-    Faults { crashes: 0, stops: 0, wipes: 0, failures: 0, silences: 0, drifts: 0, delays: 0 };
+    Faults { crashes: 0, stops: 0, wipes: 0, failures: 0, silences: 0, losses: 0, drifts: 0, delays: 0 };
 
 /// One Application in each of two steps, one leader, one commit, and nothing goes wrong.
 fn calm() -> Setup {
@@ -169,6 +169,13 @@ fn a_retried_completion_patch_wipes_an_operation() {
     let setup =
         Setup { plan: &[A, B], faults: Faults { wipes: 2, ..NONE }, leaders: &[Pace::Free], ..calm() };
     holds(setup, &[Met::Wipe]);
+}
+
+#[test]
+fn a_request_is_taken_away_and_what_was_found_is_lost() {
+    let faults = Faults { losses: 2, ..NONE };
+    let setup = Setup { plan: &[A, B, A], faults, leaders: &[Pace::Prompt], slow_reports: true, ..calm() };
+    holds(setup, &[Met::Loss, Met::Superseded, Met::Refresh]);
 }
 
 #[test]

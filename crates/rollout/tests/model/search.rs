@@ -73,10 +73,11 @@ pub(crate) enum Met {
     Heal,
     Arm,
     Stop,
+    Loss,
 }
 
 impl Met {
-    const ALL: [Met; 15] = [
+    const ALL: [Met; 16] = [
         Met::Start,
         Met::Refresh,
         Met::Fence,
@@ -92,6 +93,7 @@ impl Met {
         Met::Heal,
         Met::Arm,
         Met::Stop,
+        Met::Loss,
     ];
 }
 
@@ -123,6 +125,8 @@ pub(crate) enum Action {
     Ready(usize),
     Compare(usize),
     Report(usize),
+    /// A request for a comparison goes, and no answer comes.
+    Lose(usize),
     Wipe(usize),
     Drift(usize),
     /// Something else is wanted.
@@ -280,6 +284,7 @@ impl Setup {
         actions.extend((0..world.stray.len()).map(Action::Stray));
         for (number, app) in world.apps.iter().enumerate() {
             actions.extend((left.wipes > 0 && app.can_wipe()).then_some(Action::Wipe(number)));
+            actions.extend((left.losses > 0 && app.can_lose()).then_some(Action::Lose(number)));
             actions.extend((left.failures > 0 && app.can_finish()).then_some(Action::Fail(number)));
             actions.extend((left.drifts > 0 && app.ready).then_some(Action::Drift(number)));
         }
@@ -361,6 +366,12 @@ impl Setup {
             }
             Action::Report(app) => {
                 next.apps[app].report();
+                told = Some(app);
+            }
+            Action::Lose(app) => {
+                self.met(Met::Loss);
+                next.left.losses -= 1;
+                next.apps[app].lose();
                 told = Some(app);
             }
             Action::Wipe(app) => {

@@ -68,6 +68,8 @@ pub(crate) struct Faults {
     pub(crate) failures: u8,
     /// A request takes effect and its answer is lost.
     pub(crate) silences: u8,
+    /// A request for a comparison is taken away, and what was found is not written.
+    pub(crate) losses: u8,
     /// Somebody changes what a cluster has.
     pub(crate) drifts: u8,
     /// Time passes though there is something to do.
@@ -214,6 +216,7 @@ impl App {
             deployed: Vec::new(),
             refresh: false,
             nonce: None,
+            answered: false,
             reconciled: None,
             closed: None,
             heals_in_order: false,
@@ -355,6 +358,16 @@ impl App {
         self.comparison = Some(self.found(newest, now));
     }
 
+    /// A request is taken away though what was found could not be written.
+    pub(crate) fn lose(&mut self) {
+        self.comparison = None;
+        self.change(|live| (live.refresh, live.nonce) = (false, None));
+    }
+
+    pub(crate) fn can_lose(&self) -> bool {
+        self.live().refresh
+    }
+
     pub(crate) fn can_report(&self) -> bool {
         self.comparison.is_some()
     }
@@ -374,7 +387,7 @@ impl App {
             live.health = health_code(found.health);
             live.reconciled = Some(found.began);
             if live.refresh && live.nonce == found.nonce {
-                (live.refresh, live.nonce) = (false, None);
+                (live.refresh, live.nonce, live.answered) = (false, None, true);
             }
             if syncs {
                 live.operation = Some(None);
@@ -401,7 +414,7 @@ impl App {
                 live.automatic = false;
             }
             if let Some(nonce) = &write.nonce {
-                (live.refresh, live.nonce) = (true, Some(nonce.clone()));
+                (live.refresh, live.nonce, live.answered) = (true, Some(nonce.clone()), false);
             }
             if starts {
                 live.operation = Some(Some(write.stamp.clone()));

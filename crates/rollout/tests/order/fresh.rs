@@ -26,6 +26,7 @@ pub(crate) fn created(name: &str, uid: &str, version: u64, spec: Fingerprint) ->
         deployed: Vec::new(),
         refresh: false,
         nonce: None,
+        answered: false,
         reconciled: None,
         closed: None,
         heals_in_order: false,

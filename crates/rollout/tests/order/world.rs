@@ -315,7 +315,7 @@ impl World {
             Some(_) => HealthCode::Healthy,
         };
         thing.live.reconciled = Some(seconds(now));
-        (thing.live.refresh, thing.live.nonce) = (false, None);
+        (thing.live.refresh, thing.live.nonce, thing.live.answered) = (false, None, true);
         if thing.live.automatic && !same && thing.operation.is_none() {
             thing.operation = Some((rev(self.branch), None));
         }
@@ -356,7 +356,7 @@ impl World {
             thing.live.automatic = false;
         }
         if let Some(nonce) = &write.nonce {
-            (thing.live.refresh, thing.live.nonce) = (true, Some(nonce.clone()));
+            (thing.live.refresh, thing.live.nonce, thing.live.answered) = (true, Some(nonce.clone()), false);
         }
         if starts {
             thing.operation = Some((write.revisions[0].clone(), Some(write.stamp.clone())));

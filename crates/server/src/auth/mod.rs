@@ -11,6 +11,7 @@ pub mod token;
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use attempts::{Attempts, Locked};
+pub use password::hashed as hashed_password;
 
 use crate::caller::{Caller, Proof};
 use crate::configuration::Configuration;

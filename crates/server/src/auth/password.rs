@@ -6,6 +6,8 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 /// The work of one hash that Argo CD asks for.
 pub(crate) const COST: u32 = 10;
+/// Shortest password that somebody may choose.
+const SHORTEST: usize = 8;
 /// Longest password that is looked at: bcrypt sees no more than this.
 pub(crate) const LONGEST: usize = 72;
 
@@ -23,6 +25,23 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
 /// A text that nobody can foresee, of letters, digits, `-` and `_`.
 pub(crate) fn random_text<const N: usize>() -> String {
     URL_SAFE_NO_PAD.encode(random::<N>())
+}
+
+/// The hash of a password, with the work that Argo CD asks for.
+///
+/// # Errors
+/// It is too short or too long for an account, in words.
+pub fn hashed(password: &str) -> Result<String, String> {
+    allowed(password)?;
+    Ok(hash(password, COST))
+}
+
+/// Whether accounts may have this password.
+pub(crate) fn allowed(password: &str) -> Result<(), String> {
+    match (SHORTEST..=LONGEST).contains(&password.len()) {
+        true => Ok(()),
+        false => Err(format!("a password has {SHORTEST} to {LONGEST} characters")),
+    }
 }
 
 /// The hash of a password.

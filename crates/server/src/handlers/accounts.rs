@@ -163,16 +163,14 @@ impl Server {
     /// The caller may not, or does not know their own password.
     pub async fn change_password(&self, context: &Context, request: NewPassword) -> Result<Value, Error> {
         let caller = &context.caller;
-        if caller.proof != Proof::Session {
-            return Err(Error::invalid("passwords are changed by people who signed in with one"));
-        }
         let name = if request.name.is_empty() { caller.subject.clone() } else { request.name.clone() };
         if name != caller.subject {
             self.demand(context, "accounts", "update", &name)?;
         }
-        if !(8..=password::LONGEST).contains(&request.new_password.len()) {
-            return Err(Error::invalid(format!("a password has 8 to {} characters", password::LONGEST)));
+        if caller.proof != Proof::Session {
+            return Err(Error::invalid("passwords are changed by people who signed in with one"));
         }
+        password::allowed(&request.new_password).map_err(Error::invalid)?;
         let now = self.now();
         let own = context.configuration.accounts.get(&caller.subject).cloned();
         self.0

@@ -7,9 +7,10 @@ use baton_api::names::application::DELETION_APPROVED;
 use baton_api::object::{Object as _, ResourceKey};
 use baton_health::Change;
 use baton_sync::approval;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::applications::{Found, Named, deed};
 use super::resources::{Resource, api_version};
@@ -128,7 +129,7 @@ impl Server {
         };
         if is_itself(&found, which) {
             let result = match self.demand_approval(context, &found.object, &waiting, true) {
-                Ok(()) => self.approve_all(&found).await,
+                Ok(()) => self.approve_all(context, &found).await,
                 Err(error) => Err(error),
             };
             return self.audited(context, record, result).await;
@@ -167,17 +168,30 @@ impl Server {
         }
     }
 
-    /// Approves all that the Application's operation would delete, by the server's time.
-    async fn approve_all(&self, found: &Found) -> Result<Value, Error> {
-        let nothing =
-            || Error::precondition("no sync or deletion is under way, so there is nothing to approve");
-        let (_, since) = approvals::operation(&found.typed).ok_or_else(nothing)?;
-        let at = self.now().max(since);
-        let patch = json!({"metadata": {
-            "uid": text(&found.raw, "/metadata/uid"), "annotations": {DELETION_APPROVED: at.to_string()},
-        }});
+    /// Approves all that the Application's operation would delete.
+    async fn approve_all(&self, context: &Context, found: &Found) -> Result<Value, Error> {
+        if approvals::operation(&found.typed).is_none() {
+            return Err(Error::precondition(
+                "no sync or deletion is under way, so there is nothing to approve",
+            ));
+        }
+        let annotations = self.word(context, found);
+        let patch =
+            json!({"metadata": {"uid": text(&found.raw, "/metadata/uid"), "annotations": annotations}});
         let applications = self.objects(APPLICATIONS, text(&found.raw, "/metadata/namespace"));
         applications.merge(text(&found.raw, "/metadata/name"), &patch).await.map(|_| json!({}))
+    }
+
+    /// What an approval of all that an Application's operation would delete is, however it was asked for: the server's time,
+    /// and beside it who gave it, for which operation, and what waited then.
+    pub(super) fn word(&self, context: &Context, found: &Found) -> Map<String, Value> {
+        let since = approvals::operation(&found.typed).map(|(_, since)| since);
+        let at = self.now().max(since.unwrap_or(Timestamp::MIN));
+        let operation = since.map(approval::operation_name).unwrap_or_default();
+        let waiting = approvals::waiting(&found.typed);
+        let mut word = approval::grant(&waiting, context.caller.actor(), at, &operation);
+        word.insert(DELETION_APPROVED.to_owned(), at.to_string().into());
+        word
     }
 
     /// Approves the deletion of exactly these resources, together, for the operation that waits for them and no other.

@@ -5,9 +5,8 @@ use std::time::Duration;
 use baton_api::Application;
 use baton_api::edit::difference;
 use baton_api::names::application::{DELETION_APPROVED, REFRESH};
-use baton_api::names::baton::PIN;
+use baton_api::names::baton::{APPROVAL, DELETION_ASKED_BY, PIN};
 use baton_api::names::finalizer::{RESOURCES, RESOURCES_BACKGROUND, RESOURCES_FOREGROUND};
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -17,9 +16,11 @@ use crate::approvals;
 use crate::audit::{Affected, Deed};
 use crate::error::{Code, Error};
 use crate::masking;
-use crate::objects::{APPLICATIONS, text};
-use crate::server::{Context, Server, plain};
+use crate::objects::{APPLICATIONS, PROJECTS, text};
+use crate::server::{Context, Server, fill, plain};
 
+/// Annotations of an Application that no update brings along.
+pub(super) const OWN: [&str; 3] = [PIN, APPROVAL, DELETION_ASKED_BY];
 /// How often a write is made anew when the object changes under it.
 pub(crate) const ATTEMPTS: usize = 10;
 /// How long a comparison that was asked for is waited for.
@@ -83,7 +84,9 @@ impl Server {
         let items: Vec<Value> = seen
             .map(|application| {
                 newest = newest.max(crate::mirror::version(&application).parse().unwrap_or(0_u64));
-                Value::clone(&application)
+                let mut application = Value::clone(&application);
+                fill(&mut application);
+                application
             })
             .collect();
         Ok(json!({"metadata": {"resourceVersion": newest.to_string()}, "items": items}))
@@ -188,7 +191,7 @@ impl Server {
         };
         let found = self.find(context, at, "delete").await?;
         let deed = deed("delete", "ResourceDeleted", &found);
-        let result = self.remove(found, cascade, how).await;
+        let result = self.remove(context, found, cascade, how).await;
         self.audited(context, deed, result).await
     }
 
@@ -252,14 +255,37 @@ impl Server {
     ) -> Result<Value, Error> {
         for _ in 0..ATTEMPTS {
             let found = self.find(context, at, "update").await?;
-            let deed = deed(&found);
-            let result = self.write(context, &found, wanted(&found.raw)).await;
+            let mut deed = deed(&found);
+            let wanted = wanted(&found.raw);
+            if wanted.as_ref().is_ok_and(|wanted| approves(&found.raw, wanted)) {
+                (deed.verb, deed.reason) = ("approve deletion", "BatonApproved");
+            }
+            let result = self.write(context, &found, wanted).await;
             if matches!(&result, Err(error) if error.code == Code::Aborted) {
                 continue;
             }
             return self.audited(context, deed, result.map(plain)).await;
         }
         Err(busy(&at.name))
+    }
+
+    /// Lets an Application into a project only if there is one: it could not even be compared.
+    pub(super) async fn check_project(
+        &self,
+        context: &Context,
+        name: &str,
+        project: &str,
+    ) -> Result<(), Error> {
+        let project = if project.is_empty() { "default" } else { project };
+        // What was read of late may miss one that has just been made.
+        let known = context.configuration.projects.contains_key(project)
+            || self.objects(PROJECTS, &self.0.settings.namespace).find(project).await?.is_some();
+        known.then_some(()).ok_or_else(|| {
+            Error::invalid(format!(
+                "application spec for {name} is invalid: InvalidSpecError: Application referencing project {project} \
+                 which does not exist"
+            ))
+        })
     }
 
     /// Writes what an update may change, and nothing else: neither status nor operation.
@@ -276,6 +302,7 @@ impl Server {
         if after.spec.project != found.typed.spec.project {
             let object = self.policy_name(&after.spec.project, namespace, name);
             self.demand(context, "applications", "create", &object)?;
+            self.check_project(context, name, &after.spec.project).await?;
         }
         let mut metadata = Map::new();
         for field in ["labels", "annotations", "finalizers"] {
@@ -285,8 +312,10 @@ impl Server {
             }
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            // The stamp of the rollout is nobody's to change.
-            annotations.remove(PIN);
+            // The stamp of the rollout and what the server notes itself are nobody's to change.
+            for own in OWN {
+                annotations.remove(own);
+            }
             if annotations.contains_key(DELETION_APPROVED) {
                 self.stamp(context, found, annotations)?;
             }
@@ -309,24 +338,42 @@ impl Server {
         if !context.configuration.is_on("approvals.allowUpdateAsApprove") {
             self.demand_approval(context, &found.object, &approvals::waiting(&found.typed), true)?;
         }
-        if annotations[DELETION_APPROVED].is_null() {
-            return Ok(());
+        match annotations[DELETION_APPROVED].is_null() {
+            true => annotations.insert(APPROVAL.to_owned(), Value::Null).map_or((), drop),
+            false => annotations.extend(self.word(context, found)),
         }
-        let since = approvals::operation(&found.typed).map_or(Timestamp::MIN, |(_, since)| since);
-        annotations.insert(DELETION_APPROVED.to_owned(), self.now().max(since).to_string().into());
         Ok(())
     }
 
-    async fn remove(&self, found: Found, cascade: Option<&str>, how: &Deletion) -> Result<Value, Error> {
+    async fn remove(
+        &self,
+        context: &Context,
+        found: Found,
+        cascade: Option<&str>,
+        how: &Deletion,
+    ) -> Result<Value, Error> {
         let [namespace, name] =
             ["namespace", "name"].map(|field| found.raw["metadata"][field].as_str().unwrap_or_default());
         let applications = self.objects(APPLICATIONS, namespace);
         let mut raw = found.raw.clone();
         for _ in 0..ATTEMPTS {
             let uid = text(&raw, "/metadata/uid").to_owned();
-            if let Some(finalizers) = finalizers(&raw, cascade, how) {
-                let version = text(&raw, "/metadata/resourceVersion");
-                let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
+            let mut patch = json!({"metadata": {"resourceVersion": text(&raw, "/metadata/resourceVersion")}});
+            let finalizers = finalizers(&raw, cascade, how);
+            let goes = raw.pointer("/metadata/deletionTimestamp").is_some();
+            let at_once = match &finalizers {
+                Some(after) => after.is_empty(),
+                None => raw["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty),
+            };
+            if let Some(finalizers) = &finalizers {
+                patch["metadata"]["finalizers"] = json!(finalizers);
+            }
+            // What does not go at once may come to wait for somebody, who will ask who wanted it.
+            let noted = !goes && !at_once;
+            if noted {
+                patch["metadata"]["annotations"] = json!({DELETION_ASKED_BY: context.caller.actor()});
+            }
+            if finalizers.is_some() || noted {
                 match applications.merge(name, &patch).await {
                     Ok(_) => {}
                     Err(error) if error.code == Code::Aborted => {
@@ -365,6 +412,13 @@ impl Patch {
         }
         Ok(wanted)
     }
+}
+
+/// Whether an update is a person's word that what waits may be deleted.
+fn approves(stored: &Value, wanted: &Value) -> bool {
+    let word =
+        |object: &Value| object["metadata"]["annotations"][DELETION_APPROVED].as_str().map(str::to_owned);
+    word(wanted).is_some_and(|text| Some(text) != word(stored))
 }
 
 /// The project of an Application, as policies name it.

@@ -151,13 +151,41 @@ impl Server {
             return Err(Error::invalid(format!("a reason has up to {LONGEST_REASON} characters")));
         }
         let mut answers = Vec::with_capacity(verdict.items.len());
+        let mut denied = None;
         for item in &verdict.items {
+            let records = context.records();
             let result = self.decide_one(context, item, &verdict.reason, approve).await;
+            if let Err(error) = &result
+                && context.records() == records
+            {
+                self.unseen(context, item, approve, error).await;
+            }
             let ok = result.is_ok();
-            let message = result.unwrap_or_else(|error| error.message);
+            let message = result.unwrap_or_else(|error| {
+                let message = error.message.clone();
+                if error.code == Code::PermissionDenied {
+                    denied.get_or_insert((0, error)).0 += 1;
+                }
+                message
+            });
             answers.push(json!({"id": item.id, "ok": ok, "message": message}));
         }
-        Ok(json!({"items": answers}))
+        match denied {
+            // Whoever may decide nothing of what it names is told so as by any other call.
+            Some((count, error)) if count == answers.len() => Err(error),
+            _ => Ok(json!({"items": answers})),
+        }
+    }
+
+    /// Writes down a decision of what the caller may not see.
+    async fn unseen(&self, context: &Context, item: &Item, approve: bool, error: &Error) {
+        let Some((kind, namespace, name)) = approvals::read_id(&item.id) else { return };
+        let kind = match kind {
+            Kind::Prune | Kind::Delete => "Application",
+            Kind::Fuse | Kind::Phase => "ApplicationSet",
+        };
+        let verb = if approve { "approve" } else { "reject" };
+        self.denied(context, verb, "", kind, (&namespace, &name), error).await;
     }
 
     async fn decide_one(
@@ -176,8 +204,9 @@ impl Server {
                 let record = Deed { why: reason.to_owned(), ..deed(verb, event, &found) };
                 let result = async {
                     let waits = approvals::of_application(&found.typed).filter(|waits| waits.kind == kind);
-                    let waits = unchanged(waits, item)?;
+                    let waits = waits.ok_or_else(over)?;
                     self.right_to(context, &waits)?;
+                    unchanged(&waits, item)?;
                     match (approve, kind) {
                         (true, _) => {
                             let keys = approvals::waiting(&found.typed);
@@ -201,8 +230,9 @@ impl Server {
                 let record = Deed { why: reason.to_owned(), ..set_deed(verb, event, &found.raw) };
                 let result = async {
                     let mut waiting = approvals::of_set(&found.typed).into_iter();
-                    let waits = unchanged(waiting.find(|waits| waits.kind == kind), item)?;
+                    let waits = waiting.find(|waits| waits.kind == kind).ok_or_else(over)?;
                     self.right_to(context, &waits)?;
+                    unchanged(&waits, item)?;
                     match (approve, kind) {
                         (true, Kind::Fuse) => {
                             self.pass_fuse(&found, Some(&item.set_hash)).await?;
@@ -267,11 +297,14 @@ impl Listener {
     }
 }
 
-/// What waits, if it is what the person saw.
-fn unchanged(waits: Option<Approval>, item: &Item) -> Result<Approval, Error> {
-    let waits = waits.ok_or_else(|| Error::new(Code::Aborted, "it does not wait any more"))?;
+fn over() -> Error {
+    Error::new(Code::Aborted, "it does not wait any more")
+}
+
+/// Whether what waits is what the person saw.
+fn unchanged(waits: &Approval, item: &Item) -> Result<(), Error> {
     match waits.set_hash == item.set_hash {
-        true => Ok(waits),
+        true => Ok(()),
         false => Err(Error::new(Code::Aborted, "what waits has changed since: look at it again")),
     }
 }

@@ -1,10 +1,9 @@
 //! Applications that people create.
 
 use baton_api::names::application::DELETION_APPROVED;
-use baton_api::names::baton::PIN;
 use serde_json::{Map, Value};
 
-use super::applications::{Named, deed, project, typed};
+use super::applications::{Named, OWN, deed, project, typed};
 use crate::audit::{Affected, Deed};
 use crate::error::{Code, Error};
 use crate::masking;
@@ -33,6 +32,7 @@ impl Server {
             "create",
             &self.policy_name(project(&wanted), &namespace, &name),
         )?;
+        self.check_project(context, &name, &after.spec.project).await?;
         wanted["apiVersion"] = baton_api::names::API_VERSION.into();
         wanted["kind"] = "Application".into();
         wanted["metadata"]["namespace"] = namespace.as_str().into();
@@ -99,7 +99,7 @@ fn bare(wanted: &mut Value) {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.retain(|name, _| name != PIN && name != DELETION_APPROVED);
+            annotations.retain(|name, _| name != DELETION_APPROVED && !OWN.contains(&name.as_str()));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::server::{Context, Server};
 impl Server {
     /// The version. Only who is known learns more than its number.
     pub fn version(&self, context: &Context) -> Value {
-        let version = &self.0.settings.version;
+        let version = format!("v{}", baton_api::names::ARGO_CD_VERSION);
         match context.caller.is_known() {
             true => json!({
                 "Version": version,
@@ -27,12 +27,14 @@ impl Server {
         let mut settings = json!({
             "url": text("url"),
             "statusBadgeEnabled": configuration.is_on("statusbadge.enabled"),
-            "googleAnalytics": {},
+            "googleAnalytics": {"anonymizeUsers": true},
             "help": {"chatUrl": text("help.chatUrl"), "chatText": text("help.chatText")},
             "userLoginsDisabled": nobody,
             "adminEnabled": admin.is_some_and(|admin| admin.enabled),
             "appsInAnyNamespaceEnabled": self.0.settings.other_namespaces.is_some(),
             "execEnabled": false,
+            "syncWithReplaceAllowed": true,
+            "resourceViewEnabled": false,
         });
         if let Some(Ok(provider)) = &configuration.provider {
             settings["oidcConfig"] = json!({

@@ -19,6 +19,7 @@ pub mod logs;
 pub mod operations;
 pub mod project_changes;
 pub mod projects;
+pub mod reaching;
 mod registering;
 pub mod repositories;
 pub mod resources;

@@ -204,7 +204,13 @@ impl Server {
                     "propagationPolicy": if orphan { "Orphan" } else { "Background" },
                 });
                 let key = live.key();
-                place.send(http::Method::DELETE, live.api_version(), &key, &options, "application/json").await
+                let sent =
+                    place.send(http::Method::DELETE, live.api_version(), &key, &options, "application/json");
+                // What went meanwhile is none of the Application's, as if it had been seen to be gone.
+                sent.await.map_err(|error| match error.code {
+                    Code::NotFound => strange(&found, which),
+                    _ => error,
+                })
             }
         };
         self.audited(context, record, result.map(|_| json!({}))).await
@@ -232,15 +238,6 @@ impl Server {
             namespace: which.namespace.clone(),
             name: which.resource_name.clone(),
         };
-        let strange = || {
-            Error::invalid(format!(
-                "{} {} {} not found as part of application {}",
-                which.kind,
-                which.group,
-                which.resource_name,
-                found.typed.metadata.name.as_deref().unwrap_or_default()
-            ))
-        };
         let roots: Vec<ResourceKey> = found.typed.status.resources.iter().map(approvals::key).collect();
         if !roots.contains(&key) {
             place
@@ -255,10 +252,11 @@ impl Server {
             ("", None) => return Err(Error::invalid("version is required")),
             (version, _) => version,
         };
-        let live = place.fetch(&api_version(&which.group, version), &key).await?.ok_or_else(strange)?;
+        let live = place.fetch(&api_version(&which.group, version), &key).await?;
+        let live = live.ok_or_else(|| strange(found, which))?;
         match place.owns(&live, &roots) {
             true => Ok(live.as_ref().clone()),
-            false => Err(strange()),
+            false => Err(strange(found, which)),
         }
     }
 }
@@ -317,4 +315,15 @@ fn node(node: &Node, known: &BTreeMap<&ResourceKey, &Node>) -> Value {
         shown["createdAt"] = json!(created);
     }
     shown
+}
+
+/// What is said of a resource that is none of an Application's.
+fn strange(found: &Found, which: &Resource) -> Error {
+    Error::invalid(format!(
+        "{} {} {} not found as part of application {}",
+        which.kind,
+        which.group,
+        which.resource_name,
+        found.typed.metadata.name.as_deref().unwrap_or_default()
+    ))
 }

@@ -93,7 +93,14 @@ impl Server {
         name: &str,
         act: &Act,
     ) -> Result<Rollout, Error> {
-        let found = self.asked_of(context, namespace, name, act).await?;
+        let found = match self.asked_of(context, namespace, name, act).await {
+            Ok(found) => found,
+            Err(error) => {
+                let (verb, kind) = (act.action.as_str(), "ApplicationSet");
+                self.denied(context, verb, &act.application, kind, (namespace, name), &error).await;
+                return Err(error);
+            }
+        };
         let mut deed = set_deed(act.action.as_str(), act.action.reason(), &found.raw);
         deed.why.clone_from(&act.reason);
         deed.detail.clone_from(&act.application);

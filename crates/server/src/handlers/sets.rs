@@ -43,7 +43,8 @@ impl Server {
         let all = self.0.sets.all().into_iter();
         let seen = all.filter(|set| of_project(set) && test.holds(set) && self.sees_set(context, set));
         let items: Vec<Value> = seen.map(|set| Value::clone(&set)).collect();
-        Ok(json!({"metadata": {}, "items": items}))
+        let newest = items.iter().filter_map(|set| crate::mirror::version(set).parse::<u64>().ok()).max();
+        Ok(json!({"metadata": {"resourceVersion": newest.unwrap_or_default().to_string()}, "items": items}))
     }
 
     /// One set.
@@ -131,7 +132,7 @@ impl Server {
         let found = self.find_set(context, namespace, name, "get").await?;
         self.0.applications.synced().await?;
         let parent = json!({
-            "group": baton_api::names::GROUP, "kind": "ApplicationSet", "name": name,
+            "group": baton_api::names::GROUP, "version": "v1alpha1", "kind": "ApplicationSet", "name": name,
             "namespace": found.raw["metadata"]["namespace"], "uid": found.raw["metadata"]["uid"],
         });
         let key = crate::mirror::key(&found.raw);
@@ -199,6 +200,7 @@ impl Server {
             self.demand(context, "applicationsets", &right, object)?;
         }
         let mut wanted = wanted.clone();
+        told(&mut wanted)?;
         if let Some(metadata) = wanted["metadata"].as_object_mut() {
             for field in ["resourceVersion", "uid", "creationTimestamp", "managedFields", "generation"] {
                 metadata.remove(field);
@@ -216,6 +218,7 @@ impl Server {
     ) -> Result<Value, Error> {
         let mut wanted = wanted.clone();
         masking::restore(&mut wanted, stored);
+        told(&mut wanted)?;
         let same = |field: &str| {
             let (stored, wanted) = (&stored["metadata"][field], &wanted["metadata"][field]);
             // An empty map is not stored.
@@ -259,6 +262,16 @@ impl Server {
             }
         }
         self.objects(SETS, namespace).replace(name, &replaced).await
+    }
+}
+
+/// Whether all credentials of a set's hooks are said: what stands where they were hidden is none.
+fn told(set: &mut Value) -> Result<(), Error> {
+    match masking::left_hidden(set) {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(format!(
+            "{name} of a hook holds what stands where its value was hidden: say the value, or keep it in a Secret"
+        ))),
     }
 }
 

@@ -229,7 +229,8 @@ impl Listener {
     }
 
     fn tell(&mut self, word: &str, object: &Arc<Value>) {
-        let event = json!({"result": {"type": word, self.kind.field(): **object}});
+        let mut event = json!({"result": {"type": word, self.kind.field(): **object}});
+        crate::server::fill(&mut event["result"][self.kind.field()]);
         let event = self.fields.of(event);
         if word == "DELETED" {
             self.told.remove(&key(object));

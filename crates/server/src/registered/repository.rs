@@ -111,6 +111,11 @@ pub(crate) fn read(body: &Value, url: &'static str) -> Result<Texts, Error> {
     Ok(texts)
 }
 
+/// Whether anything of these opens a repository.
+pub(crate) fn opens(texts: &Texts) -> bool {
+    FIELDS.iter().any(|field| field.opens && texts.contains_key(field.name))
+}
+
 /// What fits together.
 fn check(texts: &Texts, url: &str) -> Result<(), Error> {
     let has = |name: &str| texts.contains_key(name);

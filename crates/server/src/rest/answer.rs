@@ -74,7 +74,17 @@ impl Answer {
     pub(super) fn only(self, fields: &str) -> Result<Answer, Error> {
         let fields = Fields::read(fields)?;
         let content = match self.content {
-            Content::Json(value) => Content::Json(fields.of(value)),
+            Content::Json(value) => {
+                // By it a client that has listed goes on watching, whatever else it wants to know.
+                let version =
+                    value.pointer("/metadata/resourceVersion").filter(|_| value["items"].is_array());
+                let version = version.cloned();
+                let mut chosen = fields.of(value);
+                if let Some(version) = version {
+                    chosen["metadata"]["resourceVersion"] = version;
+                }
+                Content::Json(chosen)
+            }
             other => other,
         };
         Ok(Answer { content, ..self })
@@ -118,7 +128,7 @@ fn elsewhere(location: &str) -> Response<Body> {
 }
 
 /// The answer of a call that failed.
-pub(super) fn failure(error: &Error) -> Response<Body> {
+pub(super) fn failure(error: &Error, streamed: bool) -> Response<Body> {
     let status = match (error.code, error.message.as_str()) {
         (Code::InvalidArgument, UNSUPPORTED) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         (Code::Unimplemented, "Method Not Allowed") => StatusCode::METHOD_NOT_ALLOWED,
@@ -128,7 +138,7 @@ pub(super) fn failure(error: &Error) -> Response<Body> {
         }
         (code, _) => code.status(),
     };
-    json(status, error.body())
+    json(status, if streamed { error.unstreamed() } else { error.body() })
 }
 
 fn json(status: StatusCode, mut value: Value) -> Response<Body> {

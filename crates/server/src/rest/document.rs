@@ -189,6 +189,11 @@ pub(super) fn repository(_: &mut SchemaGenerator) -> Schema {
     Schema::try_from(repository::schema("repo")).unwrap_or_default()
 }
 
+/// A repository as it would be, or its URL.
+pub(super) fn repository_or_url(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [repository(generator), {"type": "string"}]})
+}
+
 /// Credentials of repositories as they shall be.
 pub(super) fn credentials(_: &mut SchemaGenerator) -> Schema {
     Schema::try_from(repository::schema("url")).unwrap_or_default()

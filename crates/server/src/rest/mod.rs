@@ -30,6 +30,7 @@ use crate::auth::cookie::{self, COMPANION};
 use crate::error::{Code, Error};
 use crate::server::{Context, Server};
 use answer::Answer;
+use operation::{Form, Operation};
 use route::Route;
 
 /// Largest body of a request.
@@ -60,6 +61,8 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
     let events = guard::wants_events(request.headers());
     let is_api = request.uri().path().starts_with("/api/");
     let operation = operation_of(&request);
+    let streamed = operation.is_some_and(|operation| operation.form == Form::Stream);
+    let operation = operation.map(|operation| operation.route);
     let mut kept = Vec::new();
     let mut response = match (&server.0.settings.webhooks, operation) {
         // Hosts send what they send: it is read, bounded and judged where webhooks are.
@@ -69,7 +72,7 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
         },
         _ => match answered(&server, request, &id, &mut kept).await {
             Ok(answer) => answer.respond(events),
-            Err(error) => answer::failure(&error),
+            Err(error) => answer::failure(&error, streamed),
         },
     };
     // What was renewed on the way is kept also where the call failed: the issuer gives it once.
@@ -82,10 +85,10 @@ async fn handle(State(server): State<Server>, request: Request<Body>) -> Respons
 }
 
 /// The call that a request is, if it is one.
-fn operation_of(request: &Request<Body>) -> Option<Route> {
+fn operation_of(request: &Request<Body>) -> Option<&'static Operation> {
     let segments = route::segments(request.uri().path()).ok()?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    route::find(request.method(), &segments).ok().map(|(operation, _)| operation.route)
+    route::find(request.method(), &segments).ok().map(|(operation, _)| operation)
 }
 
 async fn answered(
@@ -100,6 +103,10 @@ async fn answered(
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let (operation, names) = route::find(method, &segments)?;
     guard::check_content(method, headers)?;
+    if matches!(operation.route, Route::Health) {
+        // Whether this process answers does not depend on an API that may be away.
+        return Ok(Answer::text("ok"));
+    }
     let token = Token::of(headers);
     if token.by_cookie && *method != Method::GET {
         let url = server.open_context(None, id).await?.configuration.setting("url").map(str::to_owned);
@@ -136,8 +143,21 @@ async fn answered(
     let renewed = server.renewal(&context).filter(|_| token.by_cookie && !leaves);
     let cookies = headers.get_all(http::header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let cookies = cookies.map(str::to_owned).collect();
+    let denied = (context.clone(), names.clone(), query.text("appNamespace"), query.text("appsetNamespace"));
     let incoming = Incoming { server: server.clone(), context, names, query, cookies, body };
-    let mut answer = routes::call(operation.route, incoming).await?;
+    let mut answer = match routes::call(operation.route, incoming).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let (context, names, application, set) = denied;
+            // Most calls write down themselves that they were denied.
+            if let Some((verb, kind)) = operation.changes().filter(|_| context.records() == 0) {
+                let namespace = if kind == "ApplicationSet" { &set } else { &application };
+                let at = (namespace.as_str(), names.first());
+                server.denied(&context, verb, operation.path, kind, at, &error).await;
+            }
+            return Err(error);
+        }
+    };
     if let Some(renewed) = renewed {
         answer.cookies = cookie::kept(renewed.expose(), secure, token.cookies);
     }
@@ -203,6 +223,6 @@ mod tests {
         let never = futures::stream::pending::<Result<Bytes, std::convert::Infallible>>();
         let read = read(&Method::POST, &HeaderMap::new(), Body::from_stream(never), 10).await;
         let error = read.expect_err("nothing came");
-        assert_eq!(answer::failure(&error).status(), http::StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(answer::failure(&error, false).status(), http::StatusCode::REQUEST_TIMEOUT);
     }
 }

@@ -154,6 +154,32 @@ impl Operation {
         Operation { open: true, ..self }
     }
 
+    /// What it does, in a word, and to which kind of object; nothing where it changes nothing or everybody
+    /// may ask for it.
+    pub(super) fn changes(&self) -> Option<(&'static str, &'static str)> {
+        let mut parts = self.path.trim_start_matches("/api/v1/").split('/');
+        let kind = match parts.next() {
+            Some("applications") => "Application",
+            Some("applicationsets") => "ApplicationSet",
+            Some("projects") => "AppProject",
+            Some("clusters" | "repositories" | "repocreds" | "write-repositories" | "write-repocreds") => {
+                "Secret"
+            }
+            _ => "",
+        };
+        let last = parts.next_back().filter(|part| name_in(part).is_none());
+        let verb = match (self.verb, last) {
+            (Verb::Get, _) => return None,
+            _ if self.open => return None,
+            (Verb::Post, None) => "create",
+            (Verb::Post, Some(word)) => word,
+            (Verb::Put, _) => "update",
+            (Verb::Patch, _) => "patch",
+            (Verb::Delete, _) => "delete",
+        };
+        Some((verb, kind))
+    }
+
     /// The parameters of the path.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(name_in).map(|name| name.trim_end_matches("..."))
@@ -193,6 +219,11 @@ fn name_in(part: &'static str) -> Option<&'static str> {
 // === impl Names ===
 
 impl Names {
+    /// What stands for the first parameter, which names what the path is about; empty where it has none.
+    pub(crate) fn first(&self) -> &str {
+        self.0.first().map(|(_, text)| text.as_str()).unwrap_or_default()
+    }
+
     /// What stands for a parameter; empty where the path has none of that name.
     pub(crate) fn text(&self, name: &str) -> &str {
         debug_assert!(self.0.iter().any(|(known, _)| *known == name), "the path has no {name}");

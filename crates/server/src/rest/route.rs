@@ -86,6 +86,8 @@ pub(crate) enum Route {
     UpdateCluster,
     DeleteCluster,
     ForgetCluster,
+    References,
+    Validate,
     List(Shelf),
     Show(Shelf),
     Create(Shelf),

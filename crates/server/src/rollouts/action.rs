@@ -7,7 +7,7 @@ use baton_api::ApplicationSet;
 use baton_api::application_set::ConditionStatus;
 use baton_api::conditions::application_set::DELETION_HELD;
 use baton_api::names::baton as names;
-use baton_api::phase_status::{PhaseState, PhaseStatus};
+use baton_api::phase_status::PhaseStatus;
 use baton_api::verbs::SetVerb;
 use baton_phases::{Ask, refusal};
 use baton_rollout::control;
@@ -237,16 +237,6 @@ pub(crate) fn rights_to_change(before: Option<&ApplicationSet>, after: &Applicat
 
 fn phases(set: &ApplicationSet) -> impl Iterator<Item = &PhaseStatus> {
     set.status.phases.iter().flat_map(|generator| &generator.phases)
-}
-
-/// Whether a phase waits for somebody to let it go on: what was put back stays so.
-pub(crate) fn can_advance(phase: &PhaseStatus) -> bool {
-    let back = phase.failure.as_ref().is_some_and(|failure| failure.action == "rollback");
-    match phase.state {
-        PhaseState::Waiting => true,
-        PhaseState::Failed | PhaseState::Aborted => !back,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

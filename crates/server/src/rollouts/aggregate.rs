@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_api::application_set::ConditionStatus;
 use baton_api::conditions::application_set as conditions;
+use baton_api::conditions::reason as reasons;
 use baton_api::health::severity;
 use baton_api::phase_status::PhaseState;
 use baton_api::rollout_status::RolloutState;
@@ -19,6 +20,7 @@ use super::board::{
     Blocker, Condition, Counts, Lane, Offer, Revision, Rollout, Run, State, Summary, Target, TargetState,
 };
 use super::lanes::lanes;
+use super::past::past;
 use super::target::{awaits_approval, short};
 
 /// The rollout of a set. Who may ask for what is not known here: no action is allowed yet.
@@ -33,7 +35,11 @@ pub fn rollout(set: &ApplicationSet, applications: &[Application], now: Timestam
     let status = set.status.rollout.as_ref();
     let phased = set.status.phases.iter();
     let earliest = phased.clone().filter_map(|phases| time(phases.started_at.as_ref())).min();
-    let over = matches!(state, State::Complete | State::Failed | State::Aborted);
+    let over = match state {
+        State::Complete | State::Failed | State::Aborted => true,
+        State::Paused => phased.clone().all(|phases| phases.finished_at.is_some()),
+        _ => false,
+    };
     let latest = phased.filter_map(|phases| time(phases.finished_at.as_ref())).max().filter(|_| over);
     let metadata = &set.metadata;
     let [name, namespace] =
@@ -60,7 +66,7 @@ pub fn rollout(set: &ApplicationSet, applications: &[Application], now: Timestam
         Offer { action: action.as_str(), allowed: false, sensible, why, lanes }
     });
     Rollout {
-        history: history(set, &summary),
+        history: history(set, applications, &summary),
         summary,
         uid: metadata.uid.clone().unwrap_or_default(),
         resource_version: metadata.resource_version.clone().unwrap_or_default(),
@@ -114,10 +120,6 @@ fn known(applications: &[Application]) -> BTreeMap<String, Known> {
 }
 
 fn state(set: &ApplicationSet, standing: &Standing, counts: Counts, approvals: usize) -> State {
-    let is = |kind: &str| {
-        let mut conditions = set.status.conditions.iter();
-        conditions.any(|one| one.kind == kind && one.status == ConditionStatus::True)
-    };
     let in_phase = |wanted: PhaseState| {
         let mut generators = set.status.phases.iter();
         generators.any(|generator| {
@@ -127,23 +129,29 @@ fn state(set: &ApplicationSet, standing: &Standing, counts: Counts, approvals: u
     if set.metadata.deletion_timestamp.is_some() {
         return State::Deleting;
     }
-    if [conditions::INVALID_ROLLOUT_CONFIG, conditions::INVALID_PHASE_CONFIG, conditions::ERROR_OCCURRED]
-        .into_iter()
-        .any(is)
-    {
+    let phases = baton_phases::outlook(&set.status.phases);
+    let failed =
+        matches!(phases, baton_phases::Outlook::Failed(_)) || matches!(standing.outlook(), Outlook::Failed);
+    let mut told = set.status.conditions.iter().filter(|one| one.status == ConditionStatus::True);
+    if told.any(|one| match one.kind.as_str() {
+        conditions::INVALID_ROLLOUT_CONFIG | conditions::INVALID_PHASE_CONFIG => true,
+        // A rollout that failed is an error of the set, too; there is nothing wrong with how it is written.
+        conditions::ERROR_OCCURRED => !failed || one.reason != reasons::ROLLOUT_ERROR,
+        _ => false,
+    }) {
         return State::Invalid;
     }
     if in_phase(PhaseState::RollingBack) {
         return State::RollingBack;
     }
     let rolls = rolling_steps(set.spec.strategy.as_ref()).is_some();
-    if (rolls || has_phases(set))
-        && control::is_paused(set.metadata.annotations.as_ref())
-        && standing.state != "Complete"
-    {
+    // Also between runs: whoever holds a set that is done waits for nothing to begin, and others should see why nothing does.
+    if (rolls || has_phases(set)) && control::is_paused(set.metadata.annotations.as_ref()) {
         return State::Paused;
     }
-    if in_phase(PhaseState::Failed) || in_phase(PhaseState::RolledBack) {
+    // A phase that somebody let pass stays failed, and the rollout goes on.
+    let goes_on = matches!(phases, baton_phases::Outlook::UnderWay(_));
+    if !goes_on && (in_phase(PhaseState::Failed) || in_phase(PhaseState::RolledBack)) {
         return State::Failed;
     }
     if in_phase(PhaseState::Aborted) || standing.state == "Aborted" {
@@ -211,6 +219,9 @@ fn reason(set: &ApplicationSet, standing: &Standing, state: State, counts: Count
             conditions::INVALID_PHASE_CONFIG,
             conditions::ERROR_OCCURRED,
         ]),
+        State::Paused if counts.total == counts.done => {
+            Some("a person holds the rollout: the next run begins once it is resumed".to_owned())
+        }
         State::Paused => Some("a person holds the rollout".to_owned()),
         State::Failed => of_lane().or_else(failed).or_else(|| standing.first.as_ref().map(obstacle)),
         State::Complete => Some(match counts.total {
@@ -241,8 +252,9 @@ fn health(set: &ApplicationSet, applications: &[Application]) -> String {
     code.filter(|code| !code.is_empty()).unwrap_or("Unknown").to_owned()
 }
 
-/// The runs that the status keeps: the last one through the steps, and the last one of each generator's phases.
-fn history(set: &ApplicationSet, summary: &Summary) -> Vec<Run> {
+/// The runs that the status keeps, which are the last one through the steps and the last one of each generator's phases, and
+/// before them those that the Applications know of.
+fn history(set: &ApplicationSet, applications: &[Application], summary: &Summary) -> Vec<Run> {
     let of_steps = set.status.rollout.iter().filter(|rollout| rollout.run > 0).map(|rollout| Run {
         run: rollout.run,
         generator: None,
@@ -257,6 +269,8 @@ fn history(set: &ApplicationSet, summary: &Summary) -> Vec<Run> {
             RolloutState::Aborted => State::Aborted,
             RolloutState::Complete => State::Complete,
         },
+        reached: None,
+        of: None,
     });
     let begun = set.status.phases.iter().filter(|phases| phases.started_at.is_some());
     let of_phases = begun.map(|phases| Run {
@@ -274,8 +288,15 @@ fn history(set: &ApplicationSet, summary: &Summary) -> Vec<Run> {
             PhaseState::Complete | PhaseState::Skipped => State::Complete,
             _ => State::Progressing,
         },
+        reached: None,
+        of: None,
     });
     let mut runs: Vec<Run> = of_steps.chain(of_phases).collect();
+    let ordered = rolling_steps(set.spec.strategy.as_ref()).is_some() || has_phases(set);
+    if ordered {
+        let began = runs.iter().filter_map(|run| run.started_at).min();
+        runs.extend(past(applications, began));
+    }
     runs.sort_by_key(|run| std::cmp::Reverse(run.started_at));
     runs
 }

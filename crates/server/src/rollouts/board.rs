@@ -80,6 +80,8 @@ pub enum State {
     Deleting,
     /// The set cannot be acted upon.
     Invalid,
+    /// Of a run that is over: another began before all had what it brought.
+    Superseded,
 }
 
 /// A rollout with all that is told of it.
@@ -117,15 +119,15 @@ pub struct Rollout {
     pub actions: Vec<Offer>,
     /// The command that shows the same.
     pub command: String,
-    /// The runs that the set still tells of, the newest first.
+    /// The present run and those before it, as far as the set and its Applications tell of them; the newest first.
     pub history: Vec<Run>,
 }
 
-/// A run, as far as the set still tells of it.
+/// A run, as far as the set and its Applications still tell of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Its number; 0 where nobody counts them, as in phases.
+    /// Its number; 0 where it is not known, as in phases and of runs that are long over.
     pub run: i64,
     /// The place of the generator whose phases it went through, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +145,12 @@ pub struct Run {
     pub finished_at: Option<Timestamp>,
     /// How far it is.
     pub state: State,
+    /// How many Applications had what it brought in the end, where only they tell of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<usize>,
+    /// Of how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<usize>,
 }
 
 /// What a revision was resolved to.
@@ -376,7 +384,7 @@ impl State {
             State::Failed | State::Invalid => 0,
             State::Waiting | State::Paused => 1,
             State::Progressing | State::RollingBack | State::Deleting => 2,
-            State::Idle | State::Aborted | State::Complete => 3,
+            State::Idle | State::Aborted | State::Complete | State::Superseded => 3,
         }
     }
 }

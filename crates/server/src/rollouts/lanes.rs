@@ -41,8 +41,9 @@ pub(super) fn lanes(
         let name = application.metadata.name.as_deref().unwrap_or_default();
         let (told, phase) = (of_set.get(name).copied(), in_phase.get(name));
         let target = target(application, told, phase.map(|(_, _, one)| *one));
-        match phase {
-            Some((at, index, _)) => by_phase.entry((*at, *index)).or_default().push(target),
+        let place = phase.map(|(at, index, _)| (*at, *index)).or_else(|| ahead(set, told?));
+        match place {
+            Some(place) => by_phase.entry(place).or_default().push(target),
             // Where nobody orders them they all go at once.
             None if !ordered && set.status.phases.is_empty() => by_step.entry(1).or_default().push(target),
             None => by_step.entry(told.map_or(-1, |told| told.step)).or_default().push(target),
@@ -80,6 +81,17 @@ pub(super) fn lanes(
         });
     }
     lanes
+}
+
+/// The phase of an Application that no phase holds yet, told by what it waits for.
+fn ahead(set: &ApplicationSet, told: &ApplicationStanding) -> Option<(usize, usize)> {
+    let why = told.message.strip_prefix("PhaseGate: ").unwrap_or(&told.message);
+    let name = baton_phases::phase_held_by(why)?;
+    set.status
+        .phases
+        .iter()
+        .enumerate()
+        .find_map(|(at, generator)| Some((at, generator.phases.iter().position(|phase| phase.name == name)?)))
 }
 
 fn all_at_once(targets: Vec<Target>) -> Lane {

@@ -5,6 +5,7 @@ mod aggregate;
 mod board;
 pub mod changes;
 mod lanes;
+mod past;
 mod preview;
 mod target;
 

@@ -109,6 +109,13 @@ fn the_state_says_who_has_to_act() {
             json!({"baton.dev/paused": "true"}),
             State::Paused,
         ),
+        (
+            "is held between runs",
+            steps(),
+            json!({"rollout": run("Complete")}),
+            json!({"baton.dev/paused": "true"}),
+            State::Paused,
+        ),
         ("is idle", steps(), json!({}), json!({}), State::Idle),
         (
             "cannot be",
@@ -118,6 +125,14 @@ fn the_state_says_who_has_to_act() {
             State::Invalid,
         ),
         ("errs", plain.clone(), json!({"conditions": condition("ErrorOccurred")}), json!({}), State::Invalid),
+        (
+            "phase failed, which is an error of the set",
+            plain.clone(),
+            json!({"phases": phases("Failed", "Failed"), "conditions": [{"type": "ErrorOccurred", "status": "True",
+                "message": "no good", "reason": "ApplicationSetRolloutError"}]}),
+            json!({}),
+            State::Failed,
+        ),
         (
             "phase failed",
             plain.clone(),
@@ -145,9 +160,30 @@ fn the_state_says_who_has_to_act() {
         assert_eq!(told.summary.state, expected, "{what}");
         assert!(!told.summary.reason.is_empty(), "{what} says why");
     }
+    let passed = json!({"phases": [{"generator": 0, "currentPhase": 1, "state": "Deploying",
+        "phases": [{"name": "a", "state": "Failed"}, {"name": "b", "state": "Deploying"}]}]});
+    let told =
+        rollout(&set(plain.clone(), passed, json!({})), &[application("x", "Progressing", "Synced")], now());
+    assert_eq!(told.summary.state, State::Progressing, "it goes on after a phase that somebody let pass");
     let mut going = set(plain, json!({}), json!({}));
     going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now()));
     assert_eq!(rollout(&going, &[], now()).summary.state, State::Deleting);
+}
+
+#[test]
+fn a_set_that_is_held_while_nothing_is_left_to_do_says_so_and_can_be_resumed() {
+    let status = json!({"rollout": {"run": 2, "state": "Complete", "finishedAt": "2026-01-01T00:10:00Z",
+        "steps": [{"step": 1, "state": "Complete", "total": 1, "done": 1}]}});
+    let offered = |annotations: Value| {
+        let told = rollout(&set(steps(), status.clone(), annotations), &[], now());
+        let sensible = told.actions.iter().filter(|offer| offer.sensible).map(|offer| offer.action);
+        (told.summary.state, told.summary.reason, sensible.collect::<Vec<_>>())
+    };
+    let (state, _, sensible) = offered(json!({}));
+    assert_eq!((state, sensible), (State::Complete, vec!["pause"]));
+    let (state, reason, sensible) = offered(json!({"baton.dev/paused": "true"}));
+    assert_eq!((state, sensible), (State::Paused, vec!["resume"]));
+    assert_eq!(reason, "a person holds the rollout: the next run begins once it is resumed");
 }
 
 #[test]
@@ -209,6 +245,33 @@ fn phases_are_lanes_with_hooks_checks_and_waits() {
     assert_eq!(told.history.len(), 1);
     let last = &told.history[0];
     assert_eq!((last.run, last.generator, last.state), (0, Some(0), State::Progressing));
+}
+
+#[test]
+fn who_waits_for_a_phase_that_has_not_begun_stands_in_it() {
+    let spec = json!({"generators": [{"clusters": {}, "deploymentStrategy": {"type": "phaseDeployment", "phases": []}}]});
+    let held = |name: &str, phase: &str| {
+        let why = format!("PhaseGate: its phase {phase:?} opens after phase \"canary\", which is Deploying");
+        entry(name, "1", "Waiting", &why)
+    };
+    let status = json!({
+        "phases": [{"generator": 0, "state": "Deploying", "phases": [
+            {"name": "canary", "state": "Deploying", "applications": [{"name": "a", "state": "Updating"}]},
+            {"name": "rest", "state": "Pending", "selected": 2},
+        ]}],
+        "applicationStatus": [entry("a", "1", "Progressing", ""), held("b", "rest"), held("c", "rest"), held("d", "other"),
+            entry("e", "1", "Waiting", "")],
+    });
+    let applications = ["a", "b", "c", "d", "e"].map(|name| application(name, "Healthy", "OutOfSync"));
+    let told = rollout(&set(spec, status, json!({})), &applications, now());
+    let standing = |id: &str| {
+        let targets = lane(&told, id).targets.iter().flatten();
+        targets.map(|target| (target.name.as_str(), target.state)).collect::<Vec<_>>()
+    };
+    assert_eq!(standing("phase-0-0"), [("a", TargetState::Progressing)]);
+    assert_eq!(standing("phase-0-1"), [("b", TargetState::Waiting), ("c", TargetState::Waiting)]);
+    assert_eq!(lane(&told, "phase-0-1").counts.waiting, 2);
+    assert_eq!(standing("unmatched").len(), 2, "whose phase nobody knows");
 }
 
 #[test]

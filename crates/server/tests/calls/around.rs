@@ -8,6 +8,16 @@ use crate::scene::{CANARY, Scene, Who};
 const CONFIG: &str = "/api/v1/namespaces/argocd/configmaps/argocd-cm";
 
 #[tokio::test]
+async fn the_version_is_that_of_argo_cd_which_is_kept_to() {
+    let scene = Scene::new().await;
+    for who in [Who::Nobody, Who::Admin] {
+        let told = scene.get(who, "/api/version").await.json();
+        assert_eq!(told["Version"], format!("v{}", baton_api::names::ARGO_CD_VERSION));
+        assert_eq!(told["Platform"].is_string(), who == Who::Admin, "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_revision_is_told_with_its_author_and_message() {
     let scene = Scene::new().await;
     furnish(&scene).await;

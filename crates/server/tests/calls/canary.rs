@@ -2,66 +2,8 @@
 
 use serde_json::json;
 
+use crate::rows::READS;
 use crate::scene::{CANARY, CANARY_BASE64, Scene, Who, application};
-
-/// Every path that shows something.
-pub(crate) const READS: [&str; 55] = [
-    "/healthz",
-    "/api/version",
-    "/api/v1/settings",
-    "/api/v1/session/userinfo",
-    "/api/v1/account",
-    "/api/v1/account/admin",
-    "/api/v1/account/can-i/applications/get/shop/web-dev",
-    "/api/v1/applications",
-    "/api/v1/applications?fields=items.spec",
-    "/api/v1/applications/web-dev",
-    "/api/v1/applications/web-dev?project=shop",
-    "/api/v1/applications/web-dev/resource-tree",
-    "/api/v1/applications/web-dev/managed-resources",
-    "/api/v1/applications/web-dev/resource?kind=Secret&version=v1&namespace=shop&resourceName=keys",
-    "/api/v1/applications/web-dev/resource/actions?kind=Deployment&group=apps&version=v1&namespace=shop&resourceName=web",
-    "/api/v1/applications/web-dev/events",
-    "/api/v1/applicationsets",
-    "/api/v1/applicationsets/web",
-    "/api/v1/applicationsets/web/resource-tree",
-    "/api/v1/applicationsets/web/rollout",
-    "/api/v1/applicationsets/web/plan",
-    "/api/v1/applicationsets/web/phases",
-    "/api/v1/projects",
-    "/api/v1/rollouts",
-    "/api/v1/approvals",
-    "/api/v1/audit",
-    "/api/v1/openapi.json",
-    "/swagger.json",
-    "/api/v1/clusters",
-    "/api/v1/clusters/member?id.type=name",
-    "/api/v1/clusters/https%3A%2F%2Fmember.example.com",
-    "/api/v1/repositories",
-    "/api/v1/repositories/https%3A%2F%2Fgit.example.com",
-    "/api/v1/repocreds",
-    "/api/v1/certificates",
-    "/api/v1/gpgkeys",
-    "/api/v1/gpgkeys/4AEE18F83AFDEB23",
-    "/api/v1/projects/shop/detailed",
-    "/api/v1/projects/shop/events",
-    "/api/v1/projects/shop/syncwindows",
-    "/api/v1/applications/web-dev/syncwindows",
-    "/api/v1/applications/web-dev/manifests",
-    "/api/v1/applications/web-dev/logs",
-    "/api/v1/applications/web-dev/logs?download=true",
-    "/api/v1/applications/web-dev/pods/none/logs",
-    "/api/v1/applications/web-dev/revisions/main/metadata",
-    "/api/v1/applications/web-dev/links",
-    "/api/v1/applications/web-dev/resource/links?kind=Secret&version=v1&namespace=shop&resourceName=keys",
-    "/api/v1/projects/shop/globalprojects",
-    "/api/v1/projects/shop/links",
-    "/api/badge",
-    "/api/badge?name=web-dev&revision=true&showAppName=true",
-    "/api/v1/write-repositories",
-    "/api/v1/write-repocreds",
-    "/api/v1/write-repositories/https%3A%2F%2Fgit.example.com%2Fhydrated",
-];
 
 /// A set of two Applications, one of which waits for approval of a prune.
 pub(crate) async fn furnish(scene: &Scene) {

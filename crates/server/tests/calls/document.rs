@@ -287,7 +287,12 @@ async fn fault(
         return None;
     }
     let error: Value = serde_json::from_str(&text).unwrap_or_default();
-    if !error["error"].is_string() || error["message"] != error["error"] || !error["code"].is_i64() {
+    // Where a stream was asked for, the error is as in the last line of one; a path may turn out to be of no call.
+    let told = match &error["error"] {
+        Value::Object(line) if endless => line.get("message").unwrap_or(&Value::Null),
+        other => other,
+    };
+    if !told.is_string() || error["message"] != *told || !error["code"].is_i64() {
         return Some(format!("another shape than that of errors: {what}: {text}"));
     }
     let refused = error["message"].as_str().is_some_and(|text| text.starts_with("the body is"));

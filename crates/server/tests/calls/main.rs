@@ -3,6 +3,7 @@
 mod applications;
 mod approvals;
 mod around;
+mod audited;
 mod auth;
 mod canary;
 mod document;
@@ -13,6 +14,7 @@ mod matrix;
 mod oidc;
 mod registered;
 mod rollouts;
+mod rows;
 mod scene;
 mod sets;
 mod streams;

@@ -43,6 +43,39 @@ async fn repositories_are_shown_without_what_opens_them() {
 }
 
 #[tokio::test]
+async fn a_repository_is_reached_only_for_whoever_may_register_it_or_sees_it_registered() {
+    let scene = Scene::new().await;
+    let refs =
+        |url: &str| format!("/api/v1/repositories/{}/refs", url.replace(':', "%3A").replace('/', "%2F"));
+    let known = scene.get(Who::Reader, &refs("https://git.example.com")).await;
+    assert_eq!((known.status.as_u16(), known.json()), (200, json!({"branches": ["main", "of-"]})));
+    let elsewhere = "https://inside.example.com/a";
+    let refused = scene.get(Who::Reader, &refs(elsewhere)).await;
+    assert_eq!(refused.status, 403, "nobody has the server ask a host of their choice: {}", refused.text);
+    let asked = scene.get(Who::Admin, &format!("{}?appProject=shop", refs(elsewhere))).await.json();
+    assert_eq!(asked["branches"], json!(["main", "of-shop"]));
+    assert_eq!(scene.get(Who::Admin, &refs("https://git.example.com/gone")).await.status, 400);
+    assert_eq!(scene.get(Who::Admin, &refs("https://me:word@git.example.com/a")).await.status, 400);
+
+    let path = refs(elsewhere).replace("/refs", "/validate");
+    for (body, status) in [
+        (json!(elsewhere), 200),
+        (json!({}), 200),
+        (json!({"username": "me", "password": CANARY}), 200),
+        (json!({"repo": "https://git.example.com", "username": "me"}), 400),
+        (json!({"type": "helm", "name": "charts"}), 501),
+        (json!({"password": 7}), 400),
+    ] {
+        let answer = scene.call(Who::Admin, "POST", &path, body.clone()).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+        assert!(!answer.text.contains(CANARY));
+    }
+    let gone = refs("https://git.example.com/gone").replace("/refs", "/validate");
+    assert_eq!(scene.call(Who::Admin, "POST", &gone, json!({})).await.status, 400);
+    assert_eq!(scene.call(Who::Reader, "POST", &path, json!({})).await.status, 403);
+}
+
+#[tokio::test]
 async fn keys_and_certificates_are_told_by_their_names() {
     let scene = Scene::new().await;
     let all = scene.get(Who::Admin, "/api/v1/certificates").await.json();

@@ -1,11 +1,14 @@
 //! A control plane in memory, a server behind a real socket, and callers of every kind.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_apiserver::{Cluster, Options};
 use baton_clusters::{ClusterAccess, Connect};
 use baton_server::auth::token::{Claims, ISSUER, SigningKey};
-use baton_server::{Ask, Caller, Decision, Described, Gate, Later, Parts, Server, Settings, Sources};
+use baton_server::{
+    Ask, Caller, Decision, Described, Gate, Later, Parts, References, Server, Settings, Sources,
+};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -132,6 +135,24 @@ impl Sources for Scripted {
             })
         })
     }
+
+    fn references<'a>(
+        &'a self,
+        url: &'a str,
+        project: &'a str,
+        fields: Option<&'a BTreeMap<String, String>>,
+    ) -> Later<'a, References> {
+        Box::pin(async move {
+            if url.ends_with("/gone") {
+                return Err(format!("{url}: there is no such repository"));
+            }
+            let opened = fields.and_then(|fields| fields.get("username")).map_or("", String::as_str);
+            Ok(References {
+                branches: vec!["main".to_owned(), format!("of-{project}{opened}")],
+                tags: Vec::new(),
+            })
+        })
+    }
 }
 
 impl Scene {
@@ -167,6 +188,7 @@ impl Scene {
             ["keeper", "applications", "!action//Namespace/approve-deletion", "*"],
             ["proj:shop:ci", "applications", "*", "shop/*"],
             ["proj:shop:ci", "applicationsets", "*", "shop/*"],
+            ["proj:shop:ci", "applicationsets", "!action/argoproj.io/ApplicationSet/change-hooks", "*"],
             ["proj:shop:ci", "applications", "!action/*", "*"],
             ["proj:shop:ci", "projects", "get", "shop"],
             ["proj:shop:ci", "logs", "get", "shop/*"],

@@ -7,7 +7,7 @@ use super::history::{History, Version};
 use super::sources::{Accepted, accepts, revisions, short, sources};
 use super::starts::stamp_of;
 use super::wanted::APPS;
-use super::{Case, Shown, is_null, text};
+use super::{Case, Git, Shown, is_null, text};
 
 /// Whether, between a time and a place in the history, an Application was done at a specification and commits.
 pub(super) fn was_done(
@@ -17,10 +17,10 @@ pub(super) fn was_done(
     (from, before): (Timestamp, usize),
 ) -> Result<(), String> {
     let states = history.states(("control", APPS, name), from, before);
-    let newest = states.first().map(|version| why_not(&version.entry.object, spec, accepted));
+    let newest = states.first().map(|version| why_not(case.git, &version.entry.object, spec, accepted));
     let mut untrue = None;
     for version in &states {
-        if why_not(&version.entry.object, spec, accepted).is_none() {
+        if why_not(case.git, &version.entry.object, spec, accepted).is_none() {
             match truth(case, history, spec, version) {
                 Ok(()) => return Ok(()),
                 Err(why) => untrue = Some(why),
@@ -47,7 +47,7 @@ pub(super) fn has_failed(history: &History<'_>, name: &str, from: Timestamp, bef
 }
 
 /// What keeps an Application from being done at a specification and commits, by its own words.
-pub(super) fn why_not(app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Option<String> {
+pub(super) fn why_not(git: &Git, app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Option<String> {
     let sync = &app["status"]["sync"];
     let phase = text(app, "/status/operationState/phase");
     let checks = [
@@ -58,7 +58,7 @@ pub(super) fn why_not(app: &Value, spec: &Value, accepted: &Accepted<'_>) -> Opt
             format!("it was compared to {}", compared_to(&sync["comparedTo"])),
         ),
         (text(sync, "/status") == "Synced", format!("it is {}", text(sync, "/status"))),
-        (accepts(accepted, &revisions(sync)), format!("it is at {}", short(&revisions(sync)))),
+        (accepts(accepted, &git.commits(sync)), format!("it is at {}", short(&revisions(sync)))),
         (
             text(app, "/status/health/status") == "Healthy",
             format!("it is {}", text(app, "/status/health/status")),
@@ -118,7 +118,7 @@ fn truth(case: &Case<'_>, history: &History<'_>, spec: &Value, said: &Version<'_
     let ever = |resource: &str, name: &str, holds: &dyn Fn(&Value) -> bool| {
         history.states((member, resource, name), from, before).iter().any(|v| holds(&v.entry.object))
     };
-    let reported = revisions(&said.entry.object["status"]["sync"]);
+    let reported = case.git.commits(&said.entry.object["status"]["sync"]);
     for (source, commit) in sources(spec).iter().zip(reported) {
         let directory = source.directory;
         let Some(shown) = case.git.contents.get(commit).and_then(|files| files.get(directory)) else {

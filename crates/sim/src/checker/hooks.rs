@@ -1,5 +1,4 @@
-//! I5, of hooks: nobody of a phase starts before what is called before it has passed, and what is on record as passed is not
-//! called again.
+//! I5, of hooks: what is on record as passed is not called again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::history::History;
-use super::wanted::{SETS, Wanted};
+use super::wanted::SETS;
 use super::{Case, Violation, text};
 
 /// One attempt at a hook or a check, as whoever was called saw it.
@@ -62,21 +61,4 @@ fn passed(set: &Value) -> impl Iterator<Item = &str> {
 
 fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value[field].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// A hook before a phase that had not passed at a time, if there is one. Of a second leader's attempt at the same time the
-/// answer need not be waited for.
-pub(super) fn awaited<'h>(
-    case: &Case<'_>,
-    wanted: &Wanted<'h>,
-    phase: usize,
-    at: Timestamp,
-) -> Option<&'h str> {
-    wanted.calls(phase, "preHooks").map(|hook| text(hook, "/name")).find(|hook| {
-        let is_meant = |call: &&HookCall| call.phase == phase && *call.name == **hook && call.at <= at;
-        let calls: Vec<&HookCall> = case.calls.iter().filter(is_meant).collect();
-        let key = calls.last().map(|call| &call.key);
-        let mut of_rollout = calls.iter().filter(|call| Some(&call.key) == key);
-        !of_rollout.any(|call| call.passed.is_some_and(|passed| passed <= at))
-    })
 }

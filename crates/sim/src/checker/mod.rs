@@ -10,6 +10,7 @@ mod budget;
 mod deletion;
 mod done;
 mod failures;
+mod gated;
 mod held;
 mod history;
 mod hooks;
@@ -35,6 +36,12 @@ use serde_json::Value;
 
 pub use self::hooks::HookCall;
 pub use self::starts::starts;
+
+/// Under which name the phase of an Application stands among its labels, where somebody else's set is made up. Whoever is in
+/// no phase has an empty one, and whom phases have no say in has none.
+pub(crate) const PHASE: &str = "sim-phase";
+/// Says of a set that some of its hooks and checks do not pass.
+pub(crate) const FAILING: &str = "sim.baton.dev/failing-hooks";
 
 /// What a write did to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +83,8 @@ pub struct Git {
     pub broken: BTreeSet<(String, String)>,
     /// What each branch came to point to, and when; in order.
     pub pushes: Vec<(Timestamp, Branch, String)>,
+    /// What else a commit may be called: the ids of its tags, the beginning of its own.
+    pub aliases: BTreeMap<String, String>,
 }
 
 /// What a member shows once it has a directory of a commit.
@@ -109,6 +118,8 @@ pub struct Case<'h> {
     pub slack: SignedDuration,
     /// How long a controller may take from what it read to what it writes.
     pub moment: SignedDuration,
+    /// How far the clocks of two leaders are apart: a wait that one began and the other ends is so much shorter, or longer.
+    pub apart: SignedDuration,
     /// Whether nothing was written for a while in the end, so that what is not done now never will be.
     pub ended: bool,
     /// The calls of hooks and checks, in the order they came.
@@ -151,6 +162,7 @@ pub fn violations(case: &Case<'_>) -> Vec<Violation> {
     found.extend(deletion::violations(case, &history, &sets));
     found.extend(approval::violations(case, &history));
     found.extend(hooks::violations(case, &history));
+    found.extend(gated::violations(case, &history, (&sets, &phasing), &starts));
     found.extend(failures::violations(case, &history, (&sets, &phasing), &starts));
     found.extend(rollback::violations(case, &history, &phasing, &starts));
     found.extend(progress::violations(case, &history, &sets, &phasing));

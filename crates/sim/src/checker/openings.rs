@@ -141,6 +141,7 @@ fn judge<'h>(
         let mut failures = step.failures(roster.members(number).count());
         // It must have been well for as long as its step asks; the last before this one, that is.
         let soaks = if number + 1 == opening.step { step.wait() } else { SignedDuration::ZERO };
+        let soaks = (soaks - case.apart).max(SignedDuration::ZERO);
         for name in roster.members(number) {
             if wanted.skips(history, name, opening.place) {
                 continue;
@@ -152,7 +153,10 @@ fn judge<'h>(
             let states = if soaks.is_zero() { states.get(..1) } else { Some(&*states) };
             let states = states.unwrap_or_default();
             let why = match history.state("control", APPS, name, listed) {
-                Some(_) => unwell(states, opening.entry.at, case.moment, |app| why_not(app, spec, &accepted)),
+                Some(_) => {
+                    let why = |app: &Value| why_not(case.git, app, spec, &accepted);
+                    unwell(states, opening.entry.at, case.moment, why)
+                }
                 None => Some("it is not there".to_owned()),
             };
             let Some(why) = why else { continue };

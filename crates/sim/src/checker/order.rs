@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::done::{comparable, has_failed, was_done};
 use super::history::History;
-use super::passed::lacking;
+use super::passed::{lacking, lacking_before};
 use super::roster::{Roster, rosters};
 use super::sources::{Accepted, Source, revisions, sources};
 use super::starts::{Stamp, Start, stamp_of};
@@ -152,10 +152,10 @@ fn judge<'h>(
     let opens = !is_open && !earlier.iter().any(|other| is_of_step(&other));
     let from = if opens { began.max(start.entry.at - case.slack) } else { began };
     let mut found = Vec::new();
-    if let Some(hook) = super::hooks::awaited(case, wanted, step, start.entry.at) {
+    let told: Vec<&Told<'h>> = phasing.in_force(start.place, start.entry.at - case.slack).collect();
+    if let Some(hook) = lacking_before(case, roster, &told, (step, &start.entry.name, start.entry.at)) {
         found.push(format!("(phase {}) was started before {hook} had passed", step + 1));
     }
-    let told: Vec<&Told<'h>> = phasing.in_force(start.place, start.entry.at - case.slack).collect();
     for before in 0..step {
         if wanted.is_phased() && told.iter().any(|told| told.passes_over(before)) {
             continue;

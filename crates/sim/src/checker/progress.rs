@@ -94,7 +94,7 @@ fn unfinished<'h>(
             continue;
         }
         let accepted = case.git.ends(&sources(&app.spec));
-        if let Some(why) = why_not(&state.entry.object, &app.spec, &accepted) {
+        if let Some(why) = why_not(case.git, &state.entry.object, &app.spec, &accepted) {
             return Some((name.clone(), format!("{name} is not done: {why}")));
         }
         let what = (name.as_str(), &app.spec, &accepted);

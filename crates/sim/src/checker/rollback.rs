@@ -151,7 +151,7 @@ fn in_the_end<'h>(
                 None if listed("notRolledBack") => {}
                 None => blame(format!("{name} has nothing to be put back to, and nobody is told")),
                 Some((_, spec)) => {
-                    if let Some(why) = why_not(app, spec, &commits(spec)) {
+                    if let Some(why) = why_not(case.git, app, spec, &commits(spec)) {
                         blame(format!("{name} is not at its last good state in the end: {why}"));
                     }
                 }

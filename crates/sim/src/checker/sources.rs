@@ -51,6 +51,16 @@ pub(super) fn short(revisions: &[&str]) -> String {
 }
 
 impl Git {
+    /// The commit that somebody names, in whatever words.
+    pub(crate) fn commit<'g>(&'g self, revision: &'g str) -> &'g str {
+        self.aliases.get(revision).map_or(revision, String::as_str)
+    }
+
+    /// The commits that an object names, one per source.
+    pub(super) fn commits<'g>(&'g self, object: &'g Value) -> Vec<&'g str> {
+        revisions(object).into_iter().map(|revision| self.commit(revision)).collect()
+    }
+
     /// The commits a branch pointed to at any moment between two.
     pub(super) fn tips(&self, branch: (&str, &str), from: Timestamp, to: Timestamp) -> BTreeSet<&str> {
         let mut tips = BTreeSet::new();

@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::history::History;
-use super::{Case, Change, is_null, text};
-use crate::given::phases;
+use super::{Case, Change, FAILING, PHASE, is_null, text};
 
 /// Resource name of ApplicationSets.
 pub(super) const SETS: &str = "applicationsets.argoproj.io";
@@ -158,10 +157,10 @@ impl<'h> Wanted<'h> {
 
     /// Whether phases have no say in an Application, nor steps. Of sets that are made up they have one in all.
     pub(super) fn is_free(&self, app: &str) -> bool {
-        let marks = |key: &Value| key == phases::LABEL;
+        let marks = |key: &Value| key == PHASE;
         let key = format!("{PHASES}/0/targets/0/matchExpressions/0/key");
         self.set.pointer(&key).is_some_and(marks)
-            && self.apps.get(app).is_some_and(|app| !app.labels.contains_key(phases::LABEL))
+            && self.apps.get(app).is_some_and(|app| !app.labels.contains_key(PHASE))
     }
 
     /// A phase as it is written; null where there is none.
@@ -186,7 +185,7 @@ impl<'h> Wanted<'h> {
 
     /// Whether some hooks and checks do not pass.
     pub(super) fn has_failing_hooks(&self) -> bool {
-        !super::annotation(self.set, phases::FAILING).is_empty()
+        !super::annotation(self.set, FAILING).is_empty()
     }
 
     /// The Applications that a step or a phase matches, those of earlier ones included.

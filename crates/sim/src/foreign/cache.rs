@@ -12,6 +12,8 @@ use super::ground::{Requests, owner, text};
 
 /// How long it waits before it lists again.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How soon it looks at what has changed in a member.
+const SOON: Duration = Duration::from_millis(20);
 
 /// Follows the Applications.
 pub(super) async fn applications(foreign: Arc<Foreign>) {
@@ -45,8 +47,21 @@ pub(super) async fn objects(foreign: Arc<Foreign>, server: String, requests: Req
             let Some(app) = owner(&item) else { continue };
             let known = foreign.known(app);
             if known.is_some_and(|known| text(&known, "/spec/destination/server") == server) {
-                foreign.queue.look(app, Some(1), Duration::from_millis(20));
+                foreign.queue.look(app, Some(1), SOON.max(foreign.temper.least));
             }
+        }
+    })
+    .await;
+}
+
+/// Follows the Pods in a member: they belong to the Application whose name their label is, and tell of its health alone.
+pub(super) async fn pods(foreign: Arc<Foreign>, requests: Requests) {
+    let path = foreign.ground.pods();
+    follow(requests, path, |seen| {
+        let (Seen::One(pod) | Seen::Gone(pod)) = seen else { return };
+        let app = text(&pod, "/metadata/labels/app");
+        if foreign.known(app).is_some() {
+            foreign.queue.look(app, Some(0), SOON.max(foreign.temper.least));
         }
     })
     .await;
@@ -56,7 +71,7 @@ impl Foreign {
     /// An Application has changed, or may have.
     fn notice(&self, name: &str) {
         let Some(app) = self.known(name) else { return };
-        self.queue.look(name, None, self.up_to(self.temper.late));
+        self.queue.look(name, None, self.lateness());
         if !app["operation"].is_null() {
             self.queue.operate(name, Duration::from_millis(10));
         }

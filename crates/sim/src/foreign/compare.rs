@@ -67,17 +67,31 @@ impl Foreign {
         }
         let changed = difference(status, &next);
         let requested = !app["metadata"]["annotations"][REFRESH].is_null();
-        // Where it looks by itself and finds nothing new, nothing is written: a world comes to rest.
-        if changed.is_none() && !requested && asked.is_none() && !status["reconciledAt"].is_null() {
+        // Where it looks by itself and finds nothing new, nothing is written: a world comes to rest. Argo CD's tells each time
+        // when it began, which somebody waits for whose answer was lost or looked like none.
+        let is_owed = level >= 2 && self.lost.lock().remove(name);
+        let is_new = changed.is_some() || requested || asked.is_some() || is_owed;
+        if !is_new && !status["reconciledAt"].is_null() {
             return;
         }
         if level >= 2 || status["reconciledAt"].is_null() {
-            next["reconciledAt"] = began.into();
+            next["reconciledAt"] = began.as_str().into();
         }
         let Some(changed) = difference(status, &next).or(requested.then(|| json!({}))) else { return };
-        if !self.write(name, changed, requested && !self.temper.nonce).await
-            || (requested && self.temper.nonce && !self.answer(name, &app).await)
-        {
+        let may_be_lost = self.temper.loses > 0 && self.temper.nonce && requested;
+        let is_lost = may_be_lost && self.chance(self.temper.loses);
+        // By what it tells, a comparison that began in the same second may be the one before.
+        let is_vague = requested && status["reconciledAt"] == began;
+        if is_lost || is_vague {
+            self.lost.lock().insert(name.to_owned());
+        }
+        let written = self.write(name, changed, (requested && !self.temper.nonce, is_lost)).await;
+        // The request goes also where what was found is lost, and nobody looks again because of it.
+        let again = match requested && self.temper.nonce {
+            true => !self.answer(name, &app).await,
+            false => !written,
+        };
+        if again {
             self.queue.look(name, Some(level), AGAIN);
         }
     }
@@ -143,11 +157,17 @@ impl Foreign {
     pub(super) fn resolve_all(&self, sources: &[&Value], anew: bool) -> Result<Vec<String>, String> {
         let resolve =
             |source: &&Value| self.resolve(text(source, "/repoURL"), text(source, "/targetRevision"), anew);
-        sources.iter().map(resolve).collect()
+        // Of a single source the commit is told; of several what the reference says.
+        let told = |revision: String| match sources.len() {
+            1 => self.ground.git().peel(&revision),
+            _ => revision,
+        };
+        sources.iter().map(|source| resolve(source).map(told)).collect()
     }
 
-    /// Writes what has changed, at once or in parts, and takes the request away with it where it knows no better.
-    async fn write(&self, name: &str, mut status: Value, answers: bool) -> bool {
+    /// Writes what has changed, at once or in parts, and takes the request away with it where it knows no better. What is
+    /// lost is all of it, or its last part.
+    async fn write(&self, name: &str, mut status: Value, (answers, is_lost): (bool, bool)) -> bool {
         let path = self.path(name);
         if self.temper.split
             && let Some(sync) = status.as_object_mut().and_then(|fields| fields.remove("sync"))
@@ -156,6 +176,9 @@ impl Foreign {
                 return false;
             }
             self.toil().await;
+        }
+        if is_lost {
+            return false;
         }
         let mut patch = json!({"status": status});
         if answers {

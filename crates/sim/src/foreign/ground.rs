@@ -17,11 +17,17 @@ const MANAGER: &str = "argocd-controller";
 
 /// What is in git.
 pub trait Git: Send + Sync {
-    /// The commit that a branch points to.
+    /// What a branch, a tag or the beginning of a commit's id names, in the words of the repository: of an annotated tag
+    /// its own id, of an id what was written.
     ///
     /// # Errors
     /// If it cannot be told.
     fn resolve(&self, url: &str, target: &str) -> Result<String, String>;
+
+    /// The commit behind what was resolved.
+    fn peel(&self, revision: &str) -> String {
+        revision.to_owned()
+    }
 
     /// The text of a file of a commit.
     ///
@@ -157,6 +163,11 @@ impl Ground {
     /// Paths of the kinds that are watched in members.
     pub(super) fn watched(&self) -> impl Iterator<Item = String> {
         KINDS.iter().map(|(group, _, plural)| self.path(group, plural))
+    }
+
+    /// Path of the Pods of members.
+    pub(super) fn pods(&self) -> String {
+        self.path("", "pods")
     }
 
     fn path(&self, group: &str, plural: &str) -> String {

@@ -6,7 +6,8 @@
 //! newest there is. `reconciledAt` is when a comparison began, in whole seconds. What it found may be written in two
 //! parts. Requests for comparison are taken away either by what was read (`refresh-timestamp` is tested) or, by older
 //! ones, whatever was asked for since. The end of an operation is written until an answer comes, and may so be written
-//! over what came after. Automatic sync goes by a specification that may be old.
+//! over what came after. Automatic sync goes by a specification that may be old. Of a single source it names the commit;
+//! of several what the reference says, which may be a tag's own id, or the beginning of a commit's.
 //!
 //! Nothing of the product is in it but the reading of YAML.
 
@@ -17,7 +18,7 @@ mod operate;
 mod queue;
 mod wording;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,10 +46,16 @@ pub struct Temper {
     pub split: bool,
     /// Whether it may write the end of an operation once more after it took effect.
     pub twice: bool,
+    /// Of a hundred answers to requests, how many are lost, or the last part of them, though the request is taken away.
+    pub loses: u64,
+    /// Whether Pods make it look too, at what their Applications' health is and nothing else.
+    pub pods: bool,
     /// Whether it brings specifications into a form of its own.
     pub normalizes: bool,
     /// Longest time that it takes to look after it was asked to, or an operation ended.
     pub late: Duration,
+    /// Shortest time that it takes.
+    pub least: Duration,
     /// Longest time that it takes for a comparison or an operation, after it read what it goes by.
     pub slow: Duration,
     /// How long it remembers what a branch points to.
@@ -59,12 +66,18 @@ impl Temper {
     /// Draws one.
     pub fn new(dice: &mut Dice) -> Temper {
         let millis = |dice: &mut Dice, choice: &[u64]| Duration::from_millis(*dice.pick(choice));
+        // Beside, so that whatever is drawn after it stays as it was.
+        let mut beside = dice.clone();
+        let loses = if beside.chance(25) { 30 } else { 0 };
         Temper {
+            loses,
+            pods: beside.chance(30),
             nonce: dice.chance(60),
             split: dice.chance(50),
             twice: dice.chance(40),
             normalizes: dice.chance(30),
             late: millis(dice, &[0, 500, 3_000, 12_000]),
+            least: Duration::ZERO,
             slow: millis(dice, &[50, 500, 2_000, 6_000]),
             memory: millis(dice, &[0, 20_000, 60_000]),
         }
@@ -104,6 +117,8 @@ struct Foreign {
     queue: Queue,
     /// What branches pointed to when that was last asked.
     revisions: Mutex<BTreeMap<(String, String), (String, Instant)>>,
+    /// Applications whose last answer was lost, or looked like the one before.
+    lost: Mutex<BTreeSet<String>>,
 }
 
 /// Runs until it is dropped.
@@ -118,6 +133,7 @@ pub async fn run(parts: Parts) {
         cache: Mutex::default(),
         queue: Queue::default(),
         revisions: Mutex::default(),
+        lost: Mutex::default(),
         temper: parts.temper,
     });
     let mut watches = JoinSet::new();
@@ -125,6 +141,9 @@ pub async fn run(parts: Parts) {
     for (server, requests) in foreign.ground.members() {
         for path in foreign.ground.watched() {
             watches.spawn(cache::objects(foreign.clone(), server.clone(), requests.clone(), path));
+        }
+        if foreign.temper.pods {
+            watches.spawn(cache::pods(foreign.clone(), requests.clone()));
         }
     }
     let mut work = JoinSet::new();
@@ -163,6 +182,11 @@ impl Foreign {
     fn up_to(&self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.dice.lock().below(most + 1))
+    }
+
+    /// How long it takes to look now.
+    fn lateness(&self) -> Duration {
+        self.temper.least + self.up_to(self.temper.late.saturating_sub(self.temper.least))
     }
 
     fn chance(&self, percent: u64) -> bool {

@@ -74,7 +74,7 @@ impl Foreign {
         }
         self.end(name, &end).await;
         let level = if operation["initiatedBy"]["automated"] == true { 2 } else { 3 };
-        self.queue.look(name, Some(level), self.up_to(self.temper.late));
+        self.queue.look(name, Some(level), self.lateness());
     }
 
     /// Syncs, and tells how that ended.

@@ -16,12 +16,8 @@ use baton_phases::{Group, Target, assign, compile_anywhere};
 use serde_json::{Value, json};
 
 use super::{LONGEST_WAIT, Maker, Unfit};
+use crate::checker::PHASE;
 
-/// Under which name the phase of an Application stands among its labels and parameters. Whoever is in no phase has an
-/// empty one, and whom phases have no say in has none.
-pub(crate) const LABEL: &str = "sim-phase";
-/// Says of a set that some of its hooks and checks do not pass.
-pub(crate) const FAILING: &str = "sim.baton.dev/failing-hooks";
 /// Who is called, whoever it is in truth.
 const RECEIVER: &str = "https://hooks.example.com/";
 /// Longest time that an Application may take.
@@ -43,7 +39,7 @@ impl Phased {
     /// Writes the phase of an Application on it.
     pub(super) fn mark(&self, name: &str, app: &mut Value) {
         if let Some(phase) = self.places.get(name) {
-            app["metadata"]["labels"][LABEL] = phase.as_str().into();
+            app["metadata"]["labels"][PHASE] = phase.as_str().into();
         }
     }
 }
@@ -129,7 +125,7 @@ struct World<'m> {
 impl World<'_> {
     fn phase(&mut self, phase: &Phase, group: &Group) -> Value {
         let name = &phase.name;
-        let mut own = json!({"matchExpressions": [{"key": LABEL, "operator": "In", "values": [name]}]});
+        let mut own = json!({"matchExpressions": [{"key": PHASE, "operator": "In", "values": [name]}]});
         let action = phase.on_failure.as_ref().map_or("stop", |failure| failure.action.as_str());
         if action == "continue" {
             own["maxFailures"] = "100%".into();

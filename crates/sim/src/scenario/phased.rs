@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::strategy::{self, FAILURES};
 use super::{
-    AFTER, BEFORE, Draft, Ending, Kind, MEMBERS, NAMES, Process, STILL, Scenario, count, name, skew,
+    AFTER, BEFORE, Draft, Ending, Kind, MEMBERS, NAMES, Process, STILL, Scenario, companions, count, name,
+    skew,
 };
 use crate::action::Action;
 use crate::dice::Dice;
@@ -61,7 +62,7 @@ const SPARE: usize = 2;
 
 /// The faults of these worlds. What phases go by is what is shown of them, so that it is never refused.
 fn faults() -> Vec<Fault> {
-    Fault::ALL.into_iter().filter(|fault| *fault != Fault::ViewRefused).collect()
+    Fault::phased().iter().copied().filter(|fault| *fault != Fault::ViewRefused).collect()
 }
 
 /// Draws the world of a seed.
@@ -98,10 +99,12 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         true => Duration::from_secs(*dice.pick(&[4, 12, 30])),
         false => Duration::ZERO,
     };
-    let dooms = [Process::Sets, Process::Applications]
+    let mut dooms = [Process::Sets, Process::Applications]
         .map(|process| (process, blows(&mut dice, process, featured, alone)))
         .into_iter()
         .collect();
+    let (slow_git, slow_members) = companions(seed, &mut dooms, !alone);
+    let weather = Weather { slow_members, ..weather };
     let second = (featured == Fault::SecondLeader || (dice.chance(12) && !alone)).then(|| {
         let begin = Duration::from_secs(dice.between(5, 60));
         (begin, Duration::from_secs(dice.between(60, 300)))
@@ -121,6 +124,8 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         weather,
         dooms,
         behind,
+        tagged: false,
+        slow_git,
         skew: skew(&mut Dice::new(seed, "phased skew"), wrong),
         foreign,
         second,

@@ -11,8 +11,10 @@ pub(crate) struct Life {
     pub(super) name: String,
     alive: AtomicBool,
     writes: AtomicU64,
+    recorded: AtomicU64,
     starts: AtomicU64,
     calls: AtomicU64,
+    reads: AtomicU64,
     doom: Option<Doom>,
     struck: Notify,
     frozen: watch::Sender<bool>,
@@ -32,8 +34,12 @@ pub(crate) enum Moment {
     Write(u64),
     /// The nth write to an Application that the head of a rollout was changed for.
     Recorded(u64),
+    /// The nth of those that start something.
+    Started(u64),
     /// The nth call of a hook or a check.
     Call(u64),
+    /// The nth read.
+    Read(u64),
 }
 
 /// What happens to it.
@@ -53,8 +59,10 @@ impl Life {
             name,
             alive: AtomicBool::new(true),
             writes: AtomicU64::new(0),
+            recorded: AtomicU64::new(0),
             starts: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
             doom,
             struck: Notify::new(),
             frozen: watch::Sender::new(false),
@@ -77,14 +85,16 @@ impl Life {
     }
 
     /// Notes a write, and tells whether a blow falls at it.
-    pub(super) fn blow(&self, is_recorded: bool) -> Option<Blow> {
+    pub(super) fn blow(&self, is_recorded: bool, is_start: bool) -> Option<Blow> {
         let write = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
-        let recorded = self.starts.fetch_add(u64::from(is_recorded), Ordering::Relaxed) + 1;
+        let recorded = self.recorded.fetch_add(u64::from(is_recorded), Ordering::Relaxed) + 1;
+        let started = self.starts.fetch_add(u64::from(is_start), Ordering::Relaxed) + 1;
         let doom = self.doom?;
         let falls = match doom.moment {
             Moment::Write(number) => number == write,
             Moment::Recorded(number) => is_recorded && number == recorded,
-            Moment::Call(_) => false,
+            Moment::Started(number) => is_start && number == started,
+            Moment::Call(_) | Moment::Read(_) => false,
         };
         falls.then_some(doom.blow)
     }
@@ -94,6 +104,12 @@ impl Life {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let doom = self.doom?;
         (doom.moment == Moment::Call(call)).then_some(doom.blow)
+    }
+
+    /// Notes a read, and tells whether a blow falls at it.
+    pub(super) fn blow_at_read(&self) -> bool {
+        let read = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
+        self.doom.is_some_and(|doom| doom.moment == Moment::Read(read))
     }
 
     /// Stands still for a while: no request goes out and no answer comes in.

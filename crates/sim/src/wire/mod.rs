@@ -33,6 +33,7 @@ pub(crate) use self::life::{Blow, Doom, Life, Moment};
 pub(crate) use self::weather::{Blind, Fault, Pattern, Weather};
 use crate::dice::{Dice, hash};
 use crate::sequencer::Sequencer;
+use crate::world::CONTROL;
 
 /// Longest time a request takes, in milliseconds.
 const LATENCY: u64 = 12;
@@ -57,12 +58,20 @@ pub(crate) struct Air {
     calm: AtomicBool,
     /// Places nothing can be heard of.
     away: Mutex<BTreeSet<String>>,
-    /// What struck, and when.
-    struck: Mutex<Vec<(Duration, Fault)>>,
-    /// By what it did to whom.
-    patterns: Mutex<BTreeMap<(Pattern, String), u64>>,
+    /// What struck, when and whom, where it struck a controller.
+    struck: Mutex<Vec<Struck>>,
     /// How many specifications a webhook rewrote.
     rewrites: AtomicU64,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Struck {
+    /// How long after the world began.
+    pub(crate) after: Duration,
+    pub(crate) fault: Fault,
+    /// The controller it befell; empty where it befell the world.
+    pub(crate) whom: Arc<str>,
 }
 
 /// A wire of one life to one cluster.
@@ -87,7 +96,6 @@ impl Air {
             calm: AtomicBool::new(false),
             away: Mutex::default(),
             struck: Mutex::default(),
-            patterns: Mutex::default(),
             rewrites: AtomicU64::default(),
         })
     }
@@ -123,33 +131,30 @@ impl Air {
         !self.is_calm() && self.away.lock().contains(place)
     }
 
+    /// Counts what befell the world.
     pub(crate) fn count(&self, fault: Fault) {
-        self.struck.lock().push((Instant::now().duration_since(self.begun), fault));
+        self.note(fault, "");
     }
 
     /// Counts what befell a controller.
     pub(crate) fn count_of(&self, life: &Life, fault: Fault) {
-        self.count(fault);
-        if let Some(pattern) = fault.pattern() {
-            let who = life.name.split(' ').next().unwrap_or_default().to_owned();
-            *self.patterns.lock().entry((pattern, who)).or_default() += 1;
-        }
+        self.note(fault, life.name.split(' ').next().unwrap_or_default());
     }
 
-    /// What struck in order, each with the time since the world began.
-    pub(crate) fn struck(&self) -> Vec<(Duration, Fault)> {
+    fn note(&self, fault: Fault, whom: &str) {
+        let after = Instant::now().duration_since(self.begun);
+        self.struck.lock().push(Struck { after, fault, whom: whom.into() });
+    }
+
+    /// What struck, in order.
+    pub(crate) fn struck(&self) -> Vec<Struck> {
         self.struck.lock().clone()
-    }
-
-    /// How often each controller was led astray in each way.
-    pub(crate) fn patterns(&self) -> BTreeMap<(Pattern, String), u64> {
-        self.patterns.lock().clone()
     }
 
     /// How often each fault happened.
     pub(crate) fn tally(&self) -> BTreeMap<Fault, u64> {
         let mut tally = BTreeMap::new();
-        self.struck.lock().iter().for_each(|(_, fault)| *tally.entry(*fault).or_default() += 1);
+        self.struck.lock().iter().for_each(|struck| *tally.entry(struck.fault).or_default() += 1);
         tally
     }
 }
@@ -181,8 +186,12 @@ impl Wire {
             self.count(Fault::ViewRefused);
             return refusal(StatusCode::FORBIDDEN, "Forbidden");
         }
+        self.dawdle(&mut dice).await;
         let body = self.rewritten(&head, body, &mut dice);
         let is_read = head.method == Method::GET;
+        if is_read && self.life.blow_at_read() && !self.air.is_calm() {
+            return self.die(Fault::CrashAtRead).await;
+        }
         if is_read || self.air.is_calm() {
             let failed = self.strike(&mut dice, &head.method);
             return match failed {
@@ -190,7 +199,7 @@ impl Wire {
                 None => self.send(self.aged(head, &mut dice), body).await,
             };
         }
-        match self.life.blow(is_recorded(&head)) {
+        match self.life.blow(is_recorded(&head), is_start(&head, &body)) {
             None => {}
             Some(Blow::Before) => return self.die(Fault::CrashBefore).await,
             Some(Blow::After) => {
@@ -205,6 +214,17 @@ impl Wire {
             }
         }
         self.write(head, body, dice).await
+    }
+
+    /// Lets pass what a slow member takes until it does what it is asked for.
+    async fn dawdle(&self, dice: &mut Dice) {
+        let most = self.air.weather.slow_members;
+        if most.is_zero() || &*self.place == CONTROL || self.air.is_calm() {
+            return;
+        }
+        self.count(Fault::MemberSlow);
+        let late = dice.between(0, u64::try_from(most.as_millis()).unwrap_or(u64::MAX));
+        self.air.sequencer.turn(Duration::from_millis(late), dice.roll()).await;
     }
 
     async fn write(self, head: Parts, body: Bytes, mut dice: Dice) -> Response<Answer> {
@@ -241,11 +261,36 @@ impl Wire {
                 }
             };
         }
-        let answer = self.send(head, body).await;
+        let answer = self.send(self.replayed(head, &mut dice), body).await;
         match answer.status().is_success() {
             true => stream::late(&self, answer, dice),
             false => answer,
         }
+    }
+
+    /// The same watch; perhaps from a while before where it is to go on.
+    fn replayed(&self, mut head: Parts, dice: &mut Dice) -> Parts {
+        let most = self.air.weather.replays;
+        if most == 0 || self.air.is_calm() || !dice.chance(most) {
+            return head;
+        }
+        let Some((path, query)) = head.uri.path_and_query().and_then(|uri| uri.as_str().split_once('?'))
+        else {
+            return head;
+        };
+        let back = dice.between(1, AGE);
+        let is_version = |pair: &&str| pair.starts_with("resourceVersion=");
+        let Some(pair) = query.split('&').find(is_version) else { return head };
+        let Ok(version) = pair["resourceVersion=".len()..].parse::<u64>() else { return head };
+        let earlier =
+            query.replacen(pair, &format!("resourceVersion={}", version.saturating_sub(back).max(1)), 1);
+        if earlier != query
+            && let Ok(uri) = format!("{path}?{earlier}").parse()
+        {
+            head.uri = uri;
+            self.count(Fault::Replayed);
+        }
+        head
     }
 
     /// The same request; where it fills a cache, perhaps for what was a while ago.
@@ -344,6 +389,12 @@ impl Wire {
 /// Whether it writes to an Application what the head of a rollout was changed for before.
 fn is_recorded(head: &Parts) -> bool {
     is_of_rollout(head) && head.uri.path().contains("/applications/")
+}
+
+/// Whether it starts something that the head of a rollout was changed for.
+fn is_start(head: &Parts, body: &[u8]) -> bool {
+    const OPERATION: &[u8] = b"\"operation\":{\"";
+    is_recorded(head) && body.windows(OPERATION.len()).any(|part| part == OPERATION)
 }
 
 /// Whether it writes what is shown of a rollout.

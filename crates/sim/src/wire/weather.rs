@@ -62,11 +62,21 @@ pub(crate) enum Fault {
     CallCrashBefore,
     /// A controller dies when whom it called has done what it was asked, before that is on record.
     CallCrashAfter,
+    /// A controller dies while it waits for what it asked to read.
+    CrashAtRead,
+    /// A watch that goes on tells once more what was told before.
+    Replayed,
+    /// A look at git takes a while.
+    GitSlow,
+    /// Two leaders whose clocks differ.
+    ApartClocks,
+    /// A member takes a while to answer.
+    MemberSlow,
 }
 
 impl Fault {
     /// Every one.
-    pub(crate) const ALL: [Fault; 27] = [
+    pub(crate) const ALL: [Fault; 32] = [
         Fault::CrashBefore,
         Fault::CrashAfter,
         Fault::Late,
@@ -94,7 +104,16 @@ impl Fault {
         Fault::GitBehind,
         Fault::CallCrashBefore,
         Fault::CallCrashAfter,
+        Fault::CrashAtRead,
+        Fault::Replayed,
+        Fault::GitSlow,
+        Fault::ApartClocks,
+        Fault::MemberSlow,
     ];
+    /// How many of them, counted from the end, are in no world for their own sake: they come with others.
+    const COMPANIONS: usize = 5;
+    /// How many before these are about calls.
+    const CALLS: usize = 2;
 
     /// Those of worlds that are neither wide nor phased.
     pub(crate) fn narrow() -> &'static [Fault] {
@@ -104,7 +123,13 @@ impl Fault {
 
     /// Those of wide worlds: few of them call anybody.
     pub(crate) fn wide() -> &'static [Fault] {
-        &Fault::ALL[..Fault::ALL.len() - 2]
+        let phased = Fault::phased();
+        &phased[..phased.len() - Fault::CALLS]
+    }
+
+    /// Those of phased worlds.
+    pub(crate) fn phased() -> &'static [Fault] {
+        &Fault::ALL[..Fault::ALL.len() - Fault::COMPANIONS]
     }
 
     /// As it is named on a command line: `crash-before`.
@@ -121,7 +146,17 @@ impl Fault {
 
     /// Whether it strikes all the time where it strikes at all.
     pub(crate) fn is_frequent(self) -> bool {
-        matches!(self, Fault::Late | Fault::WatchCut | Fault::TooOld | Fault::StaleList | Fault::Skew)
+        matches!(
+            self,
+            Fault::Late
+                | Fault::WatchCut
+                | Fault::TooOld
+                | Fault::StaleList
+                | Fault::Skew
+                | Fault::Replayed
+                | Fault::GitSlow
+                | Fault::MemberSlow
+        )
     }
 
     /// Whether it is something that happens to a world at a moment, and not to a request.
@@ -135,11 +170,12 @@ impl Fault {
         match self {
             Fault::CrashBefore
             | Fault::CrashAfter
+            | Fault::CrashAtRead
             | Fault::FrozenLeader
             | Fault::CallCrashBefore
             | Fault::CallCrashAfter => Some(Pattern::Intermediate),
             Fault::WatchCut | Fault::TooOld => Some(Pattern::Unobserved),
-            Fault::Late | Fault::StaleList => Some(Pattern::Stale),
+            Fault::Late | Fault::StaleList | Fault::Replayed => Some(Pattern::Stale),
             _ => None,
         }
     }
@@ -174,6 +210,11 @@ impl Fault {
             Fault::GitBehind => "push that comes late to the mirror of the Application controller",
             Fault::CallCrashBefore => "crash before a call",
             Fault::CallCrashAfter => "crash after a call",
+            Fault::CrashAtRead => "crash while a read is waited for",
+            Fault::Replayed => "watch that tells again what it told before",
+            Fault::GitSlow => "look at git that takes a while",
+            Fault::ApartClocks => "two leaders whose clocks differ",
+            Fault::MemberSlow => "member that takes a while to answer",
         }
     }
 }
@@ -192,6 +233,15 @@ pub(crate) enum Pattern {
 impl Pattern {
     /// Every one.
     pub(crate) const ALL: [Pattern; 3] = [Pattern::Intermediate, Pattern::Unobserved, Pattern::Stale];
+
+    /// As it is named on a command line, and what that asks for.
+    pub(crate) fn name(self) -> (&'static str, &'static str) {
+        match self {
+            Pattern::Intermediate => ("intermediate", "every one that leaves something half done"),
+            Pattern::Unobserved => ("unobserved", "every one after which something was never seen"),
+            Pattern::Stale => ("stale", "every one that shows what was before"),
+        }
+    }
 
     /// In a few words.
     pub(crate) fn words(self) -> &'static str {
@@ -230,12 +280,16 @@ pub(crate) struct Weather {
     pub(crate) cut: Option<Duration>,
     /// Of a hundred watches that go on, how many cannot.
     pub(crate) too_old: u64,
+    /// Of a hundred watches that go on, how many tell again what was told.
+    pub(crate) replays: u64,
     /// Of a hundred lists that fill a cache, how many are old.
     pub(crate) stale: u64,
     /// How long the rollout may show nothing.
     pub(crate) blind: Blind,
     /// Whether a webhook rewrites specifications.
     pub(crate) rewrites: bool,
+    /// Longest time that a member takes to answer.
+    pub(crate) slow_members: Duration,
 }
 
 impl Weather {
@@ -281,7 +335,11 @@ impl Weather {
         };
         let blind = if featured == Fault::ViewRefused { Blind::ToTheEnd } else { Blind::Never };
         let rewrites = featured == Fault::Rewritten;
-        Weather { lag, rates, cut, too_old, stale, blind, rewrites }
+        // Without a roll of the dice, or all that is drawn after it would be other.
+        let replays = if cuts && wide { 40 } else { 0 };
+        // Drawn with what comes beside other faults.
+        let slow_members = Duration::ZERO;
+        Weather { lag, rates, cut, too_old, replays, stale, blind, rewrites, slow_members }
     }
 
     /// Weather with these faults and no others.
@@ -290,16 +348,18 @@ impl Weather {
         let rates = |faults: &[Fault], rate: u64| {
             faults.iter().copied().filter(|fault| has(*fault)).map(|fault| (fault, rate)).collect::<Vec<_>>()
         };
-        let cuts = has(Fault::WatchCut) || has(Fault::TooOld);
+        let cuts = has(Fault::WatchCut) || has(Fault::TooOld) || has(Fault::Replayed);
         Weather {
             lag: if has(Fault::Late) { Duration::from_secs(5) } else { Duration::ZERO },
             rates: rates(&QUICK, 30).into_iter().chain(rates(&SILENT, 15)).collect(),
             // What is too old was cut before.
             cut: cuts.then_some(Duration::from_secs(30)),
             too_old: if has(Fault::TooOld) { 50 } else { 0 },
+            replays: if has(Fault::Replayed) { 50 } else { 0 },
             stale: if has(Fault::StaleList) { 50 } else { 0 },
             blind: if has(Fault::ViewRefused) { Blind::Meanwhile } else { Blind::Never },
             rewrites: has(Fault::Rewritten),
+            slow_members: Duration::from_secs(if has(Fault::MemberSlow) { 5 } else { 0 }),
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use baton_api::names::application as application_names;
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
@@ -88,6 +89,32 @@ fn no_two_operations_begin_in_the_same_second() {
     assert_eq!(began("2026-01-01T12:00:09.5Z"), at("2026-01-01T12:00:09Z"));
     // A last start far in the future was another clock's.
     assert_eq!(began("2025-01-01T00:00:00Z"), at("2025-01-01T00:00:00Z"));
+}
+
+#[test]
+fn no_operation_begins_in_a_second_in_which_something_was_approved_for_another() {
+    // The one before was approved and ended in the second in which this one is asked for.
+    let ended = json!({"phase": "Succeeded", "startedAt": START, "finishedAt": "2026-01-01T12:00:07Z"});
+    for (approved, annotated) in [("2026-01-01T12:00:07Z", false), ("2026-01-01T12:00:08Z", true)] {
+        let mut app = application(json!({"operation": {"sync": {}}, "status": {"operationState": ended}}));
+        if annotated {
+            let annotation = (application_names::DELETION_APPROVED.to_owned(), approved.to_owned());
+            app.metadata.annotations = Some([annotation].into());
+        }
+        let now = at("2026-01-01T12:00:07.9Z");
+        let (state, _) = run(first_step(&app, now));
+        let began = state.started_at.expect("a time").0;
+        assert!(began > at(approved), "{approved} would hold for what began at {began}");
+        assert!(began <= at("2026-01-01T12:00:09Z"), "it is put off by no more than it takes: {began}");
+    }
+}
+
+#[test]
+fn a_time_that_lies_far_ahead_puts_nothing_off() {
+    let annotation = (application_names::DELETION_APPROVED.to_owned(), "2026-01-01T12:00:30Z".to_owned());
+    let mut app = application(json!({"operation": {"sync": {}}}));
+    app.metadata.annotations = Some([annotation].into());
+    assert_eq!(run(first_step(&app, at(START))).0.started_at, Some(Time(at(START))));
 }
 
 #[test]

@@ -6,6 +6,8 @@ use baton_api::application::{Application, ApplicationSpec, RetryStrategy};
 use baton_api::application_status::{
     ApplicationCondition, OperationState, ResourceStatus, RevisionHistory, SyncStatus,
 };
+use baton_api::names::application::REFRESH_TIMESTAMP;
+use baton_api::names::baton::COMPARED;
 use baton_api::project::{AppProject, SyncWindow};
 use baton_sync::conditions::{self, Finding};
 use baton_sync::project::{DestinationCluster, ProjectRules, ScopedCluster};
@@ -304,6 +306,11 @@ fn served_refreshes() {
             match operation["op"].as_str() {
                 Some("test") => assert_eq!(there.get(&name.replace("~1", "/")), operation.get("value")),
                 Some("remove") => drop(there.remove(&name.replace("~1", "/"))),
+                // Ours says besides which request it has answered; Argo CD's says nothing.
+                Some("add") => {
+                    assert_eq!(name.replace("~1", "/"), COMPARED);
+                    assert_eq!(operation["value"], case["read"][REFRESH_TIMESTAMP]);
+                }
                 _ => panic!("{operation}"),
             }
         }

@@ -17,7 +17,7 @@ use super::lines::Lines;
 use super::world::{NAMESPACE, World, phase};
 use crate::events;
 use crate::phases::audit::manager_of;
-use crate::phases::{Caller, HookCaller, PhaseParts, Phases, Prepared, What};
+use crate::phases::{CallMetrics, Caller, HookCaller, PhaseParts, Phases, Prepared, What};
 use crate::settings::{HookSettings, Settings};
 
 const TOKEN: &str = "correct-horse-battery-staple";
@@ -85,6 +85,7 @@ async fn world(hook: Value) -> World {
         settings: world.settings.clone(),
         recorder: Some(recorder),
         caller: Arc::new(caller),
+        calls: CallMetrics::default(),
         wake: world.queue.clone(),
     });
     world

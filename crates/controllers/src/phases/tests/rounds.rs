@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use baton_api::phase_status::{HookResult, HookState, PhaseState};
 use baton_hooks::Verdict;
-use baton_phases::{Gate, Hold, Progress, details};
+use baton_phases::{Gate, Hold, Outlook, Progress, details};
 use serde_json::json;
 
 use super::world::{World, defined, fleet, hook, hook_per_target, phase};
 use crate::cache::ObjectKey;
+use crate::phases::plans::Plans;
 use crate::phases::{PhaseError, phased};
 use crate::settings::{HookSettings, Settings};
 
@@ -93,6 +94,30 @@ async fn annotations_mirror_the_status_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn row_33_what_somebody_writes_into_an_annotation_is_not_believed_and_is_put_right() {
+    let phases = json!([phase("dev", json!({"waitDuration": "1h"})), phase("prod", json!({}))]);
+    let mut world = World::new(phases, &["dev-1", "prod-1"]).await;
+    let mirror = "applicationset.argoproj.io/phase-clusters";
+    world.deploy().await;
+    assert_eq!(world.state(0), PhaseState::Waiting);
+    let before = world.status();
+    let forge = json!({"metadata": {"annotations": {
+        mirror: "9", "applicationset.argoproj.io/rollback-phase-dev": "2020-01-01T00:00:00Z",
+    }}});
+    for crashes in [false, true] {
+        world.edit(forge.clone()).await;
+        if crashes {
+            world.crash();
+        }
+        let ruling = world.settle().await;
+        assert_eq!(world.status(), before, "the status says how it is");
+        assert!(matches!(ruling.gates["prod-1"].gate, Gate::Held(_)));
+        let annotations = world.set().metadata.annotations.expect("some");
+        assert_eq!(annotations, [(mirror.to_owned(), "0".to_owned())].into());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_set_that_asks_for_a_newer_version_is_left_alone() {
     let world = World::new(json!([phase("dev", json!({}))]), &["dev-1"]).await;
     world.edit(json!({"metadata": {"annotations": {"argocd.argoproj.io/min-version": "99.0.0"}}})).await;
@@ -115,6 +140,9 @@ async fn phases_that_cannot_be_followed_hold_everybody_and_keep_the_status() {
     let ruling = world.settle().await;
     assert!(matches!(ruling.gates["dev-1"].gate, Gate::Held(_)));
     assert!(ruling.notices.iter().any(|notice| notice.reason == "InvalidPhaseConfig"));
+    assert!(ruling.waits[0].config && ruling.waits[0].message.contains("cannot be followed"));
+    let end = matches!(&ruling.outlook, Some(Outlook::Failed(why)) if why.contains("cannot be followed"));
+    assert!(end, "it goes nowhere, and says so: {:?}", ruling.outlook);
     assert_eq!((world.status(), world.script.dropped()), (before, 1));
     // Phases inside a matrix are no phases.
     let nested =
@@ -155,7 +183,9 @@ async fn calls_are_for_the_control_planes_sets_and_those_the_operator_listed() {
     let mut world = World::new(json!([phase("dev", json!({"preHooks": [hook("a")]}))]), &["dev-1"]).await;
     let set = world.set();
     let may = |world: &World, namespace: &str| {
-        !world.phases.plans(&ObjectKey::new(namespace, "web"), &set).is_empty()
+        let policy = world.phases.policy(&ObjectKey::new(namespace, "web"), &set);
+        let strategy = set.spec.generators[0].deployment_strategy.as_ref().expect("phases");
+        Plans::default().read(0, strategy, &policy).plan.is_some()
     };
     assert!(may(&world, "argocd") && !may(&world, "team-a"));
     let hooks = HookSettings { namespaces: vec!["team-*".to_owned()], ..HookSettings::default() };

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::objects::{Objects, Seen};
 use crate::phases::names::Owner;
 use crate::phases::sides::DETAILS;
-use crate::phases::{Caller, PhaseError, PhaseParts, Phases, Round, Ruling, SeenApp};
+use crate::phases::{CallMetrics, Caller, PhaseError, PhaseParts, Phases, Round, Ruling, SeenApp};
 use crate::queue::{Backoff, Queue, QueueMetrics};
 use crate::settings::Settings;
 
@@ -132,7 +132,7 @@ impl World {
             seen: &self.seen,
             specs: &specs,
             params: &|name| self.typed.get(name).cloned(),
-            clashes: &[],
+            steps: &BTreeMap::new(),
             requests: self.requests.clone(),
             hold: self.hold,
             consistent,
@@ -256,7 +256,14 @@ pub(super) fn phases(
 ) -> Phases {
     let client = Client::new(wire.clone(), NAMESPACE);
     let wake = queue.clone();
-    Phases::new(PhaseParts { client, settings: settings.clone(), recorder: None, caller, wake })
+    Phases::new(PhaseParts {
+        client,
+        settings: settings.clone(),
+        recorder: None,
+        caller,
+        calls: CallMetrics::default(),
+        wake,
+    })
 }
 
 pub(super) fn stored_set(cluster: &Cluster, name: &str) -> ApplicationSet {

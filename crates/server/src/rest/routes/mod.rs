@@ -67,9 +67,13 @@ pub(super) async fn call(route: Route, request: Incoming) -> Result<Answer, Erro
         | Route::UpdateCluster
         | Route::DeleteCluster
         | Route::ForgetCluster => registered::cluster(route, request).await,
-        Route::List(_) | Route::Show(_) | Route::Create(_) | Route::Update(_) | Route::Delete(_) => {
-            registered::repository(route, request).await
-        }
+        Route::References
+        | Route::Validate
+        | Route::List(_)
+        | Route::Show(_)
+        | Route::Create(_)
+        | Route::Update(_)
+        | Route::Delete(_) => registered::repository(route, request).await,
         Route::Certificates
         | Route::CreateCertificates
         | Route::DeleteCertificates

@@ -54,6 +54,14 @@ pub(super) async fn repository(route: Route, request: Incoming) -> Result<Answer
             let project = if shelf.url() == "repo" { query.text("appProject") } else { String::new() };
             Answer::json(server.shelved(context, shelf, &query.text(shelf.url()), &project).await?)
         }
+        Route::References => {
+            let project = query.text("appProject");
+            Answer::json(server.references(context, names.text("repo"), &project).await?)
+        }
+        Route::Validate => {
+            let (url, project) = (names.text("repo"), query.text("project"));
+            Answer::json(server.validate_repository(context, url, &project, &request.body()?).await?)
+        }
         _ => Err(Error::internal("no call about repositories")),
     }
 }

@@ -1,6 +1,6 @@
 //! What is registered: nothing that opens anything is told.
 
-use super::super::document::{credentials, nothing, repository};
+use super::super::document::{credentials, nothing, repository, repository_or_url};
 use super::super::operation::{Kind, Operation, Parameter, of};
 use super::super::route::Route;
 use super::parameters::{APP_PROJECT, ID_TYPE, NAME, UPSERT, text};
@@ -53,6 +53,20 @@ pub(super) const ALL: &[Operation] = &[
     shown("/api/v1/repositories/{repo}", Shelf::Repository, "One repository."),
     updated("/api/v1/repositories/{repo}", Shelf::Repository, "Changes a repository."),
     deleted("/api/v1/repositories/{repo}", Shelf::Repository, "Gives up a repository."),
+    Operation::get(
+        "/api/v1/repositories/{repo}/refs",
+        Route::References,
+        "The branches and tags of a git repository that is registered, or that the caller may register.",
+    )
+    .query(&[APP_PROJECT]),
+    Operation::post(
+        "/api/v1/repositories/{repo}/validate",
+        Route::Validate,
+        "Whether a git repository can be read, with what the body says opens it or else with what is registered.",
+    )
+    .query(&[text("project", "The project it would be registered for")])
+    .takes(repository_or_url)
+    .answers(nothing),
     listed(
         "/api/v1/repocreds",
         Shelf::Credentials,

@@ -13,6 +13,8 @@ pub(super) struct Phased {
     pub(super) story: Story,
     first: Value,
     annotations: Value,
+    /// The directory that all follow.
+    path: &'static str,
 }
 
 /// What is told of a phase: its state, its Applications in theirs, and what was done about its failure.
@@ -31,7 +33,7 @@ impl Phased {
     /// All three are done at the first revision; the second was pushed, and the first phase of its rollout is open.
     pub(super) fn new(first: Value) -> Phased {
         let story = Story::new(TIERS, Value::Null).begun(TIERS);
-        let mut phased = Phased { story, first, annotations: json!({}) };
+        let mut phased = Phased { story, first, annotations: json!({}), path: "blue" };
         phased.tells(0, [told("Complete", &[], Value::Null), told("Complete", &[], Value::Null)], "1-x");
         phased.story.wait(60);
         phased.tells(
@@ -62,7 +64,7 @@ impl Phased {
                 "metadata": {"name": "{{name}}", "labels": {"tier": "{{tier}}"}},
                 "spec": {
                     "project": "default",
-                    "source": {"repoURL": "r", "path": "blue/{{name}}", "targetRevision": "main"},
+                    "source": {"repoURL": "r", "path": format!("{}/{{{{name}}}}", self.path), "targetRevision": "main"},
                     "destination": {"server": "https://east.example.com", "namespace": "demo"},
                 },
             },
@@ -76,6 +78,16 @@ impl Phased {
             TIERS,
             Value::Null,
             json!({"spec": spec, "status": status, "metadata": metadata}),
+        );
+    }
+
+    /// All are to follow another directory, by a rollout whose first phase is open.
+    pub(super) fn wants(&mut self, path: &'static str) {
+        self.path = path;
+        self.tells(
+            0,
+            [told("Deploying", &[("a", "Held")], Value::Null), told("Pending", &[], Value::Null)],
+            "3-x",
         );
     }
 

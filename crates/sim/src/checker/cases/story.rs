@@ -41,8 +41,11 @@ pub(super) struct App {
     /// When the last operation ended and the last comparison began.
     pub(super) ended: [&'static str; 2],
     pub(super) going: bool,
-    /// What its source follows.
+    /// What its source follows, and in which directory.
     pub(super) follows: &'static str,
+    pub(super) path: &'static str,
+    /// Who else wrote its specification.
+    pub(super) writer: &'static str,
     pub(super) annotations: Value,
 }
 
@@ -61,6 +64,8 @@ pub(super) fn done(name: &'static str, tier: &'static str, revision: &'static st
         ended: [""; 2],
         going: false,
         follows: "main",
+        path: "blue",
+        writer: "",
         annotations: json!({}),
     }
 }
@@ -77,8 +82,7 @@ impl App {
     }
 
     fn object(&self) -> Value {
-        let source =
-            json!({"repoURL": "r", "path": format!("blue/{}", self.name), "targetRevision": self.follows});
+        let source = json!({"repoURL": "r", "path": format!("{}/{}", self.path, self.name), "targetRevision": self.follows});
         let destination = json!({"server": SERVER, "namespace": "demo"});
         let mut annotations = self.annotations.clone();
         if let Some((run, n)) = self.stamp {
@@ -89,6 +93,10 @@ impl App {
             "annotations": annotations,
             "ownerReferences": [{"kind": "ApplicationSet", "name": "fleet"}],
         });
+        if !self.writer.is_empty() {
+            metadata["managedFields"] =
+                json!([{"manager": self.writer, "fieldsV1": {"f:spec": {"f:source": {}}}}]);
+        }
         if self.going {
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         }
@@ -133,6 +141,7 @@ impl Story {
                 (Timestamp::MIN, branch(), R1.to_owned()),
                 ("2026-01-01T00:04:00Z".parse().expect("a date"), branch(), R2.to_owned()),
             ],
+            aliases: BTreeMap::new(),
         };
         let now = "2026-01-01T00:00:00Z".parse().expect("a date");
         let (entries, by_people, calls) = (Vec::new(), Vec::new(), Vec::new());
@@ -175,6 +184,10 @@ impl Story {
 
     pub(super) fn app(&mut self, app: App) {
         self.write("control", "applications.argoproj.io", app.name, Change::Modified, app.object());
+    }
+
+    pub(super) fn made(&mut self, app: App) {
+        self.write("control", "applications.argoproj.io", app.name, Change::Added, app.object());
     }
 
     pub(super) fn gone(&mut self, app: App) {
@@ -273,6 +286,7 @@ impl Story {
             by_people: &self.by_people,
             slack: SignedDuration::from_secs(45),
             moment: SignedDuration::from_secs(2),
+            apart: SignedDuration::ZERO,
             ended: self.ended,
             calls: &self.calls,
             good: &self.good,
