@@ -480,6 +480,8 @@ impl Machine {
             }
         }
         if superseded {
+            // What a lost head intended is made impossible also where people hold all: nothing more is to start then.
+            let held = held && (wanted.frozen.is_some() || !self.has_lost_head(wanted));
             let begins = !held && wanted.fuse.is_none() && self.is_resolved() && self.is_calm(now);
             return match (begins && self.unsettled.is_empty(), list) {
                 (true, None) => Decision { list: true, ..Decision::default() },

@@ -9,9 +9,8 @@ impl Machine {
     /// Begins the next run.
     pub(super) fn begin(&self, wanted: &Wanted, version: u64, now: Timestamp) -> Change {
         let before = &self.head.run;
-        let lives = self.apps.values().filter_map(|app| app.live.as_ref());
-        let stamps = lives.flat_map(Live::stamps).filter(|stamp| *stamp.set == *wanted.set);
-        let highest = stamps.map(|stamp| stamp.run).max().unwrap_or(0).max(self.highest_run);
+        let highest = self.last_known_run(wanted);
+        let is_lost = self.has_lost_head(wanted);
         let known: BTreeMap<SourceKey, Resolution> = self
             .resolutions
             .iter()
@@ -24,13 +23,16 @@ impl Machine {
             let row = self.fresh_row(wanted, app, live, &pin);
             // What a step allows its Applications counts from the beginning of the run.
             let since = if row.since > 0 { now.as_second() } else { 0 };
-            rows.push(Row { since, ..row });
+            // What a lost head intended next is not known and may land yet: it shows, or is made impossible.
+            let fence = is_lost && holds(Rule::Fencing);
+            rows.push(Row { since, n: row.n + if fence { 2 } else { 0 }, fence, ..row });
         }
         let same_set = *before.set == *wanted.set;
         let interrupted = same_set && before.seq > 0 && before.finished.is_none() && !before.aborted;
         let run = Run {
             set: wanted.set.clone(),
-            seq: (before.seq.max(highest) + u64::from(holds(Rule::RunNumbers))).max(1),
+            // The run of a lost head may have left no mark: its number is left out.
+            seq: (before.seq.max(highest) + u64::from(holds(Rule::RunNumbers)) + u64::from(is_lost)).max(1),
             strategy: wanted.steps.hash,
             generation: wanted.generation,
             open: 0,
@@ -40,11 +42,23 @@ impl Machine {
             openings: Vec::new(),
             restarts: if interrupted { before.restarts + 1 } else { 0 },
             aborted: false,
-            paused: before.paused && same_set,
+            paused: (before.paused && same_set) || wanted.control.paused,
             granted: before.granted.clone(),
             gates: None,
         };
         Change { run: Some(run), revisions: Some(known), rows, anew: true }
+    }
+
+    /// The highest number that a run of the set is known to have had, other than by the head.
+    fn last_known_run(&self, wanted: &Wanted) -> u64 {
+        let lives = self.apps.values().filter_map(|app| app.live.as_ref());
+        let stamps = lives.flat_map(Live::stamps).filter(|stamp| *stamp.set == *wanted.set);
+        stamps.map(|stamp| stamp.run).max().unwrap_or(0).max(self.highest_run)
+    }
+
+    /// Whether runs of the set have been and there is no head that would tell of them.
+    pub(super) fn has_lost_head(&self, wanted: &Wanted) -> bool {
+        self.head.run.seq == 0 && self.last_known_run(wanted) > 0
     }
 
     /// A row for an Application at the beginning of its part in a run. A slot it holds stays its own.

@@ -61,7 +61,14 @@ impl Machine {
                     let begun = row.begun && !row.intent.is_some_and(Intent::begins);
                     rows.push(Row { intent, fence: false, slot, begun, ..row.clone() })
                 }
-                true if landed + 1 == row.n => rows.push(Row { n: landed, fence: false, ..row.clone() }),
+                true if landed + 1 == row.n => {
+                    // It took its slot in a head that may have been lost since.
+                    let set = &self.head.run.set;
+                    let began = live.operations().any(|stamp| stamp.n == landed && stamp.set == *set);
+                    let (slot, taken) =
+                        if began && !row.slot { (true, landed) } else { (row.slot, row.taken) };
+                    rows.push(Row { n: landed, fence: false, slot, taken, ..row.clone() })
+                }
                 true => {}
                 false if stopped && landed < row.n => match holds(Rule::Fencing) {
                     true => rows.push(Row { n: row.n + 1, fence: true, ..row.clone() }),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use baton_rollout::head::{Change, Head, Run};
+use baton_rollout::head::{Change, Head, Intent, Run};
 use baton_rollout::live::Live;
 use baton_rollout::machine::{Decision, Machine, Write};
 use baton_rollout::pin::{Fingerprint, Resolution};
@@ -49,6 +49,11 @@ impl Controller {
             asleep_until: 0,
             lag,
         }
+    }
+
+    /// Whether the next thing it does is to start an operation whose intent is stored.
+    pub(crate) fn is_about_to_start(&self) -> bool {
+        self.pending.front().is_some_and(|write| write.what == Intent::Start)
     }
 
     /// Hears of what changed, late and in order.
