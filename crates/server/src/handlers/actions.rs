@@ -30,13 +30,42 @@ pub(crate) const APPROVE_ALL: &str = "action/argoproj.io/Application/approve-del
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunAction {
-    /// On which resource.
-    #[serde(flatten)]
-    pub resource: Resource,
-    /// Which.
+    /// API group of the resource.
+    pub group: String,
+    /// Its API version inside the group.
+    pub version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub resource_name: String,
+    /// Which action.
     pub action: String,
     /// What is told to it.
     pub resource_action_parameters: Option<Vec<Parameter>>,
+    /// Namespace of the Application, as in the query.
+    pub app_namespace: String,
+    /// Its project, as in the query.
+    pub project: String,
+}
+
+impl RunAction {
+    /// A request to run an action on a resource that needs to be told nothing.
+    pub fn of(resource: Resource, action: String) -> RunAction {
+        let Resource { group, version, kind, namespace, resource_name } = resource;
+        RunAction { group, version, kind, namespace, resource_name, action, ..RunAction::default() }
+    }
+
+    fn resource(&self) -> Resource {
+        Resource {
+            group: self.group.clone(),
+            version: self.version.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            resource_name: self.resource_name.clone(),
+        }
+    }
 }
 
 /// A parameter of an action.
@@ -94,7 +123,7 @@ impl Server {
         at: &Named,
         request: &RunAction,
     ) -> Result<Value, Error> {
-        let which = &request.resource;
+        let which = &request.resource();
         let right = format!("action/{}/{}/{}", which.group, which.kind, request.action);
         if request.action == APPROVE {
             return self.run_approval(context, at, which).await;
@@ -224,7 +253,7 @@ impl Server {
 
     async fn carry_out(&self, context: &Context, found: &Found, request: &RunAction) -> Result<Value, Error> {
         let place = self.place(context, found).await?;
-        let live = self.own(found, &place, &request.resource).await?;
+        let live = self.own(found, &place, &request.resource()).await?;
         let given = request.resource_action_parameters.iter().flatten();
         let params: BTreeMap<String, String> =
             given.map(|one| (one.name.clone(), one.value.clone())).collect();

@@ -54,6 +54,10 @@ pub struct PatchRequest {
     pub patch: String,
     /// `json` or `merge`.
     pub patch_type: String,
+    /// Namespace of the Application, as in the query.
+    pub app_namespace: String,
+    /// Its project, as in the query.
+    pub project: String,
 }
 
 /// A patch that was read.
@@ -136,6 +140,13 @@ impl Server {
         if text(&wanted, "/metadata/name") != at.name {
             return Err(Error::invalid("the name in the path is not the name of the Application"));
         }
+        // Of which namespace it is, it says itself.
+        let namespace = text(&wanted, "/metadata/namespace");
+        if !at.namespace.is_empty() && !namespace.is_empty() && at.namespace != namespace {
+            return Err(Error::invalid("appNamespace is not the namespace of the Application"));
+        }
+        let own = Named { namespace: namespace.to_owned(), ..at.clone() };
+        let at = if namespace.is_empty() { at } else { &own };
         let deed = |found: &Found| deed("update", "ResourceUpdated", found);
         self.rewrite(context, at, deed, |_| Ok(wanted.clone())).await
     }

@@ -42,6 +42,10 @@ pub struct SyncRequest {
     pub retry_strategy: Option<RetryStrategy>,
     /// Options of this sync instead of the Application's.
     pub sync_options: Option<SyncOptions>,
+    /// Namespace of the Application, as in the query.
+    pub app_namespace: String,
+    /// Its project, as in the query.
+    pub project: String,
 }
 
 /// Options of a sync.
@@ -56,12 +60,16 @@ pub struct SyncOptions {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbackRequest {
-    /// To this entry of the history; 0 is the one before the last.
-    pub id: i64,
+    /// To this entry of the history; to the one before the last where none is named.
+    pub id: Option<i64>,
     /// Only show what would happen.
     pub dry_run: bool,
     /// Delete what was not there then.
     pub prune: bool,
+    /// Namespace of the Application, as in the query.
+    pub app_namespace: String,
+    /// Its project, as in the query.
+    pub project: String,
 }
 
 impl Server {
@@ -238,11 +246,12 @@ fn back(application: &Application, request: &RollbackRequest, username: &str) ->
     }
     let history = &application.status.history;
     let entry = match request.id {
-        0 => history.iter().rev().nth(1),
-        id => history.iter().find(|entry| entry.id == id),
+        None => history.iter().rev().nth(1),
+        Some(id) => history.iter().find(|entry| entry.id == id),
     };
-    let entry = entry.ok_or_else(|| {
-        Error::invalid(format!("application does not have deployment with id {}", request.id))
+    let entry = entry.ok_or_else(|| match request.id {
+        None => Error::invalid("there is no deployment before the last to go back to"),
+        Some(id) => Error::invalid(format!("application does not have deployment with id {id}")),
     })?;
     let options = application.spec.sync_policy.as_ref().map(|policy| policy.sync_options.clone());
     let sync = SyncOperation {
@@ -293,6 +302,26 @@ mod tests {
         };
         assert_eq!(to("main"), Ok(()));
         assert!(to("v1").is_err_and(|error| error.code == Code::FailedPrecondition));
+    }
+
+    #[test]
+    fn what_is_gone_back_to_is_named_by_its_number_which_may_be_0() {
+        let mut deployed = application(json!({"source": {"targetRevision": "main"}}));
+        let entry =
+            |id: i64| json!({"id": id, "revision": format!("c{id}"), "deployedAt": "2026-01-01T00:00:00Z"});
+        deployed.status.history =
+            serde_json::from_value(json!([entry(0), entry(1), entry(2)])).expect("a history");
+        let to = |application: &Application, id: Option<i64>| {
+            let request = RollbackRequest { id, ..RollbackRequest::default() };
+            back(application, &request, "").map(|asked| asked.sync.unwrap_or_default().revision)
+        };
+        assert_eq!(to(&deployed, Some(0)), Ok("c0".to_owned()));
+        assert_eq!(to(&deployed, Some(2)), Ok("c2".to_owned()));
+        assert_eq!(to(&deployed, None), Ok("c1".to_owned()), "the one before the last");
+        assert!(to(&deployed, Some(3)).is_err());
+        deployed.status.history.truncate(1);
+        assert_eq!(to(&deployed, Some(0)), Ok("c0".to_owned()));
+        assert!(to(&deployed, None).is_err());
     }
 
     #[test]

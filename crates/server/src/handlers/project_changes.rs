@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::applications::project as project_of;
+use super::projects::no_project;
 use crate::audit::{Affected, Deed};
 use crate::error::Error;
 use crate::masking;
@@ -80,7 +81,7 @@ impl Server {
         }
         self.demand(context, "projects", "update", name)?;
         let stored = self.objects(PROJECTS, &self.0.settings.namespace).find(name).await?;
-        self.replace_project(context, &stored.ok_or_else(Error::hidden)?, wanted).await
+        self.replace_project(context, &stored.ok_or_else(|| no_project(name))?, wanted).await
     }
 
     /// Deletes a project that no Application uses.
@@ -93,7 +94,7 @@ impl Server {
             return Err(Error::invalid("name 'default' is reserved and cannot be deleted"));
         }
         let projects = self.objects(PROJECTS, &self.0.settings.namespace);
-        let stored = projects.find(name).await?.ok_or_else(Error::hidden)?;
+        let stored = projects.find(name).await?.ok_or_else(|| no_project(name))?;
         self.0.applications.synced().await?;
         let used = self.0.applications.all().iter().filter(|one| project_of(one) == name).count();
         if used > 0 {

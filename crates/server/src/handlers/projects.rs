@@ -36,9 +36,7 @@ impl Server {
             return Err(Error::hidden());
         }
         let found = self.objects(PROJECTS, &self.0.settings.namespace).find(name).await?;
-        found
-            .map(plain)
-            .ok_or_else(|| Error::not_found(format!("appprojects.argoproj.io \"{name}\" not found")))
+        found.map(plain).ok_or_else(|| no_project(name))
     }
 
     /// A project with the repositories and clusters that are registered for it, as far as the caller may see them.
@@ -183,7 +181,7 @@ impl Server {
         if !member {
             self.demand(context, "projects", "update", project)?;
         }
-        let known = known.ok_or_else(Error::hidden)?;
+        let known = known.ok_or_else(|| no_project(project))?;
         match held {
             Some(_) => Ok(known.clone()),
             None => Err(Error::not_found(format!("project '{project}' does not have role '{role}'"))),
@@ -197,4 +195,9 @@ impl Server {
         let object = Affected { kind: "AppProject", namespace, project: name.clone(), name, uid };
         Deed { verb, reason, object, detail: format!("of role {role}"), ..Deed::default() }
     }
+}
+
+/// What somebody is told who may do something to a project of that name.
+pub(super) fn no_project(name: &str) -> Error {
+    Error::not_found(format!("appprojects.argoproj.io \"{name}\" not found"))
 }

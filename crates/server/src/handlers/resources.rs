@@ -274,22 +274,34 @@ fn kinds(found: &Found) -> Vec<(String, String)> {
 fn managed(key: &ResourceKey, target: Value, live: Value, hook: bool, place: &Place) -> Value {
     let (target, live) = baton_diff::masked(&target, &live, &place.rules);
     let text = |object: &Value| if object.is_null() { "null".to_owned() } else { strip(object).to_string() };
-    let predicted = match (target.is_null(), live.is_null()) {
-        (true, _) => Value::Null,
-        (false, true) => target.clone(),
+    let (normalized, predicted, modified) = match (target.is_null(), live.is_null()) {
+        (true, _) => (live.clone(), Value::Null, false),
+        (false, true) => (Value::Null, target.clone(), true),
+        // Lists by what names their items, so that what the API has set in one is no difference.
         (false, false) => {
-            let mut predicted = live.clone();
-            json_patch::merge(&mut predicted, &target);
-            predicted
+            let difference = baton_diff::subset(&baton_diff::prepare(&target), &live, &place.rules);
+            let [normalized, predicted] =
+                [difference.live, difference.predicted].map(|one| as_stored(one, &live));
+            (normalized, predicted, difference.modified)
         }
     };
-    let modified = strip(&predicted) != strip(&live);
     json!({
         "group": key.group, "kind": key.kind, "namespace": key.namespace, "name": key.name,
         "targetState": text(&target), "liveState": text(&live),
-        "normalizedLiveState": text(&live), "predictedLiveState": text(&predicted),
+        "normalizedLiveState": text(&normalized), "predictedLiveState": text(&predicted),
         "resourceVersion": live.resource_version(), "modified": modified, "hook": hook,
     })
+}
+
+/// What was left out of a comparison, since it belongs to being stored, put back.
+fn as_stored(mut object: Value, live: &Value) -> Value {
+    let stored = live["metadata"].as_object();
+    if let (Some(fields), Some(stored)) = (object["metadata"].as_object_mut(), stored) {
+        for name in ["creationTimestamp", "generation", "resourceVersion", "uid"] {
+            fields.extend(stored.get(name).map(|value| (name.to_owned(), value.clone())));
+        }
+    }
+    object
 }
 
 fn strip(object: &Value) -> Value {

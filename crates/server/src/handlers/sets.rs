@@ -172,7 +172,15 @@ impl Server {
         action: &str,
     ) -> Result<FoundSet, Error> {
         let namespace = self.namespace(namespace)?;
-        let raw = self.objects(SETS, namespace).find(name).await?.ok_or_else(Error::hidden)?;
+        let Some(raw) = self.objects(SETS, namespace).find(name).await? else {
+            // Whoever may see a set of that name in any project learns that there is none.
+            return Err(
+                match self.may(context, "applicationsets", "get", &self.policy_name("*", namespace, name)) {
+                    true => Error::not_found(format!("applicationsets.argoproj.io \"{name}\" not found")),
+                    false => Error::hidden(),
+                },
+            );
+        };
         let object = self.policy_name(project(&raw), namespace, name);
         if !self.may(context, "applicationsets", "get", &object) {
             return Err(Error::hidden());

@@ -7,6 +7,7 @@ mod answer;
 mod document;
 mod guard;
 mod lines;
+mod loose;
 mod operation;
 mod query;
 mod route;

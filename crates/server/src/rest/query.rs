@@ -39,9 +39,26 @@ impl Query {
         self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
     }
 
-    /// Whether a parameter is on.
-    pub(crate) fn is_on(&self, name: &str) -> bool {
-        self.text(name) == "true"
+    /// Whether a parameter is on; off where it is absent.
+    ///
+    /// # Errors
+    /// It is neither on nor off: what was meant must not be guessed.
+    pub(crate) fn is_on(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.flag(name)?.unwrap_or(false))
+    }
+
+    /// A parameter that is on or off, in all the words that Argo CD takes; none where it is absent.
+    ///
+    /// # Errors
+    /// As [`Query::is_on`].
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
+        self.check(name);
+        let Some((_, value)) = self.pairs.iter().find(|(key, _)| key == name) else { return Ok(None) };
+        match value.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Some(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Some(false)),
+            other => Err(Error::invalid(format!("{name} is true or false, and not {other:?}"))),
+        }
     }
 
     /// A number, where it is one.
@@ -91,6 +108,20 @@ mod tests {
         assert_eq!(query.all(&["a"]), ["1", "2"]);
         assert_eq!(query.text("b"), "x/y z");
         assert_eq!((query.text("flag"), query.text("none")), (String::new(), String::new()));
+        assert!(query.is_on("flag").is_err(), "a flag says what it is");
+        assert_eq!(query.flag("none"), Ok(None));
+        for (value, meant) in
+            [("True", true), ("1", true), ("t", true), ("False", false), ("0", false), ("f", false)]
+        {
+            let query = Query::read(&format!("flag={value}"), KNOWN).expect("a query");
+            assert_eq!((query.flag("flag"), query.is_on("flag")), (Ok(Some(meant)), Ok(meant)), "{value}");
+        }
+        for value in ["maybe", "yes", "tRUE", "2", "true%20"] {
+            assert!(
+                Query::read(&format!("flag={value}"), KNOWN).expect("a query").flag("flag").is_err(),
+                "{value}"
+            );
+        }
         for text in ["a=%ff", &"a&".repeat(600), &"x".repeat(20_000)] {
             assert!(Query::read(text, KNOWN).is_err(), "{text:.10}");
         }

@@ -23,20 +23,28 @@ pub(super) async fn application(route: Route, request: Incoming) -> Result<Answe
         }
         Route::UpdateSpec => Answer::json(server.update_spec(context, &at(), request.body()?).await?),
         Route::PatchApplication => {
-            Answer::json(server.patch_application(context, &at(), &request.body::<PatchRequest>()?).await?)
+            let patch = request.body::<PatchRequest>()?;
+            let at = request.named_with(&patch.app_namespace, &patch.project)?;
+            Answer::json(server.patch_application(context, &at, &patch).await?)
         }
         Route::DeleteApplication => {
-            let keep_resources = query.text("cascade") == "false";
+            let keep_resources = query.flag("cascade")? == Some(false);
             let how = Deletion { keep_resources, propagation: query.text("propagationPolicy") };
             Answer::json(server.delete_application(context, &at(), &how).await?)
         }
-        Route::Sync => Answer::json(server.sync(context, &at(), request.body::<SyncRequest>()?).await?),
+        Route::Sync => {
+            let asked = request.body::<SyncRequest>()?;
+            let at = request.named_with(&asked.app_namespace, &asked.project)?;
+            Answer::json(server.sync(context, &at, asked).await?)
+        }
         Route::Rollback => {
-            Answer::json(server.rollback(context, &at(), request.body::<RollbackRequest>()?).await?)
+            let asked = request.body::<RollbackRequest>()?;
+            let at = request.named_with(&asked.app_namespace, &asked.project)?;
+            Answer::json(server.rollback(context, &at, asked).await?)
         }
         Route::Terminate => Answer::json(server.terminate(context, &at()).await?),
         Route::CreateApplication => {
-            Answer::json(server.create_application(context, request.body()?, query.is_on("upsert")).await?)
+            Answer::json(server.create_application(context, request.body()?, query.is_on("upsert")?).await?)
         }
         Route::ApplicationWindows => Answer::json(server.application_windows(context, &at()).await?),
         Route::ApplicationLinks => Answer::json(server.application_links(context, &at()).await?),
@@ -77,17 +85,18 @@ pub(super) async fn resource(route: Route, request: Incoming) -> Result<Answer, 
             Answer::json(server.patch_resource(context, &at, &which(), &kind, &patch).await?)
         }
         Route::DeleteResource => {
-            Answer::json(server.delete_resource(context, &at, &which(), query.is_on("orphan")).await?)
+            Answer::json(server.delete_resource(context, &at, &which(), query.is_on("orphan")?).await?)
         }
         Route::ResourceLinks => Answer::json(server.resource_links(context, &at, &which()).await?),
         Route::ResourceActions => Answer::json(server.actions(context, &at, &which()).await?),
         Route::RunAction => {
             let action = request.body::<String>()?;
-            let run = RunAction { resource: which(), action, resource_action_parameters: None };
-            Answer::json(server.run_action(context, &at, &run).await?)
+            Answer::json(server.run_action(context, &at, &RunAction::of(which(), action)).await?)
         }
         Route::RunActionV2 => {
-            Answer::json(server.run_action(context, &at, &request.body::<RunAction>()?).await?)
+            let run = request.body::<RunAction>()?;
+            let at = request.named_with(&run.app_namespace, &run.project)?;
+            Answer::json(server.run_action(context, &at, &run).await?)
         }
         _ => Answer::json(server.resource(context, &at, &which()).await?),
     }
@@ -107,17 +116,17 @@ pub(super) async fn logs(route: Route, request: Incoming) -> Result<Answer, Erro
         pod: pod.clone(),
         container: query.text("container"),
         within: request.resource("resourceName"),
-        follow: query.is_on("follow"),
-        previous: query.is_on("previous"),
+        follow: query.is_on("follow")?,
+        previous: query.is_on("previous")?,
         tail: query.number("tailLines")?,
         since_seconds: query.number("sinceSeconds")?,
         since,
         until: time("untilTime", &query.text("untilTime"))?,
         filter: query.text("filter"),
-        match_case: query.is_on("matchCase"),
+        match_case: query.is_on("matchCase")?,
     };
     let updates = server.pod_logs(context, &request.named(), &asked).await?;
-    if !query.is_on("download") {
+    if !query.is_on("download")? {
         return Ok(Answer::stream(updates));
     }
     let parts = ["log", &asked.within.namespace, &pod, &asked.container];

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::super::Incoming;
+use super::super::loose::Loose;
 use crate::error::Error;
 use crate::handlers::applications::Named;
 use crate::handlers::filter::Filter;
@@ -14,14 +15,38 @@ impl Incoming {
     /// The body, as the call wants it. None at all is an empty one.
     pub(super) fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        serde_json::from_slice(bytes).map_err(|error| {
-            // The words of the error may hold what was sent, which may be a password.
+        // The words of the error may hold what was sent, which may be a password.
+        let refused = |what: &str, error: &serde_json::Error| {
             let place = format!("line {}, column {}", error.line(), error.column());
-            let what = match error.classify() {
-                serde_json::error::Category::Data => "is not what the call takes",
-                _ => "is no JSON",
-            };
             Error::invalid(format!("the body {what} ({place})"))
+        };
+        let said = serde_json::from_slice(bytes).map_err(|error| refused("is no JSON", &error))?;
+        T::deserialize(Loose(said)).map_err(|error| {
+            // Read as it stands, it tells where.
+            let exact = serde_json::from_slice::<T>(bytes).err();
+            refused("is not what the call takes", exact.as_ref().unwrap_or(&error))
+        })
+    }
+
+    /// The Application that is meant by a call whose body may say more of it. Argo CD reads that there, and not in the
+    /// query: whoever says two things is asked which.
+    ///
+    /// # Errors
+    /// Query and body name another namespace or project.
+    pub(super) fn named_with(&self, namespace: &str, project: &str) -> Result<Named, Error> {
+        let one = |what: &str, query: String, body: &str| match (query.as_str(), body) {
+            ("", body) => Ok(body.to_owned()),
+            (query, "") => Ok(query.to_owned()),
+            (query, body) if query == body => Ok(body.to_owned()),
+            (query, body) => {
+                Err(Error::invalid(format!("{what} is {query:?} in the query and {body:?} in the body")))
+            }
+        };
+        let at = self.named();
+        Ok(Named {
+            namespace: one("appNamespace", at.namespace, namespace)?,
+            project: one("project", at.project, project)?,
+            ..at
         })
     }
 

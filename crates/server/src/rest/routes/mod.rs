@@ -111,9 +111,9 @@ fn badge(request: &Incoming) -> Result<Answer, Error> {
         name: query.text("name"),
         namespace: query.text("namespace"),
         projects: query.all(&["project"]),
-        revision: query.is_on("revision"),
-        whole_revision: query.is_on("keepFullRevision"),
-        named: query.is_on("showAppName"),
+        revision: query.is_on("revision")?,
+        whole_revision: query.is_on("keepFullRevision")?,
+        named: query.is_on("showAppName")?,
         width: query.text("width").parse().ok(),
     };
     Ok(Answer::picture(server.badge(context, &asked)))
@@ -205,7 +205,7 @@ async fn set(route: Route, request: Incoming) -> Result<Answer, Error> {
             Answer::json(server.set(context, &namespace, name).await?)
         }
         Route::CreateSet => {
-            let (upsert, dry_run) = (query.is_on("upsert"), query.is_on("dryRun"));
+            let (upsert, dry_run) = (query.is_on("upsert")?, query.is_on("dryRun")?);
             Answer::json(server.create_set(context, request.body()?, upsert, dry_run).await?)
         }
         Route::DeleteSet => {
@@ -286,7 +286,7 @@ async fn rollout(route: Route, request: Incoming) -> Result<Answer, Error> {
             }
         }
         Route::WatchRollouts => {
-            let (name, brief) = (query.text("name"), query.is_on("summary"));
+            let (name, brief) = (query.text("name"), query.is_on("summary")?);
             Ok(Answer::stream(server.watch_rollouts(context, &namespace, &name, brief).await?))
         }
         _ => Answer::json(server.rollout(context, &namespace, names.text("name")).await?),

@@ -15,7 +15,7 @@ pub(super) async fn cluster(route: Route, request: Incoming) -> Result<Answer, E
         return Answer::json(server.clusters(context, &query).await?);
     }
     if route == Route::CreateCluster {
-        let upsert = query.is_on("upsert");
+        let upsert = query.is_on("upsert")?;
         return Answer::json(server.create_cluster(context, &request.body()?, upsert).await?);
     }
     let (id, kind) = (names.text("id"), query.text("id.type"));
@@ -35,7 +35,7 @@ pub(super) async fn repository(route: Route, request: Incoming) -> Result<Answer
     let Incoming { server, context, names, query, .. } = &request;
     match route {
         Route::Create(shelf) => {
-            let upsert = query.is_on("upsert");
+            let upsert = query.is_on("upsert")?;
             Answer::json(server.create_repository(context, shelf, &request.body()?, upsert).await?)
         }
         Route::Show(shelf) => {
@@ -75,14 +75,14 @@ pub(super) async fn trust(route: Route, request: Incoming) -> Result<Answer, Err
     };
     match route {
         Route::CreateCertificates => {
-            let upsert = query.is_on("upsert");
+            let upsert = query.is_on("upsert")?;
             Answer::json(server.create_certificates(context, &request.body()?, upsert).await?)
         }
         Route::DeleteCertificates => Answer::json(server.delete_certificates(context, &meant()).await?),
         Route::Keys => Answer::json(server.keys(context, &query.text("keyID")).await?),
         Route::Key => Answer::json(server.key(context, names.text("keyID")).await?),
         Route::CreateKeys => {
-            let upsert = query.is_on("upsert");
+            let upsert = query.is_on("upsert")?;
             Answer::json(server.create_keys(context, &request.body()?, upsert).await?)
         }
         Route::DeleteKey => Answer::json(server.delete_key(context, &query.text("keyID")).await?),
