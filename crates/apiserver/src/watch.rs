@@ -278,7 +278,7 @@ impl Frames {
             Shape::Metadata => table::partial(&object),
             _ => object,
         };
-        line(&json!({"type": type_, "object": object}))
+        frame(type_, &object)
     }
 
     fn bookmark(&self, revision: u64, end_of_initial: bool) -> Bytes {
@@ -300,7 +300,7 @@ impl Frames {
             }),
             _ => json!({"kind": resource.kind, "apiVersion": resource.api_version(), "metadata": metadata}),
         };
-        line(&json!({"type": "BOOKMARK", "object": object}))
+        frame("BOOKMARK", &object)
     }
 }
 
@@ -314,16 +314,29 @@ fn whole_frame(type_: &str, record: &Record) -> Bytes {
     frame.into()
 }
 
-fn line(value: &Value) -> Bytes {
-    let mut text = value.to_string().into_bytes();
-    text.push(b'\n');
-    text.into()
+/// The type comes first, as a real API server writes it: whoever reads frames piece by piece knows what the object is.
+fn frame(type_: &str, object: &Value) -> Bytes {
+    format!("{{\"type\":\"{type_}\",\"object\":{object}}}\n").into()
 }
 
 fn error(failure: &Failure) -> Bytes {
-    line(&json!({"type": "ERROR", "object": failure.to_status()}))
+    frame("ERROR", &json!(failure.to_status()))
 }
 
 fn too_old(asked: u64, compacted: &Compacted) -> Failure {
     Failure::expired(format!("too old resource version: {asked} ({})", compacted.oldest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_says_first_of_what_type_it_is() {
+        let text = frame("BOOKMARK", &json!({"kind": "Pod", "apiVersion": "v1"}));
+        assert!(text.starts_with(b"{\"type\":\"BOOKMARK\",\"object\":{"), "{text:?}");
+        let read: Value = serde_json::from_slice(&text).expect("JSON");
+        assert_eq!(read, json!({"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1"}}));
+        assert_eq!(text.last(), Some(&b'\n'));
+    }
 }
