@@ -29,8 +29,9 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const RELIST_AFTER: Duration = Duration::from_secs(60 * 60);
 /// How often a watch may be refused before everything is listed again.
 const MOST_REFUSALS: u32 = 3;
-/// How often a list may be older than what is known before it is believed.
-const STALE_LISTS: u32 = 3;
+/// Objects of a page where a list was too old and is asked for anew: who simulates an API can tell it from one that fills a
+/// cache.
+const LARGE_PAGE: usize = 1000;
 
 /// The watch of one kind, in one namespace or in all.
 pub(crate) struct Watch {
@@ -40,7 +41,8 @@ pub(crate) struct Watch {
     served: Served,
     path: String,
     kind: KindId,
-    stale_lists: u32,
+    /// Whether the last list was older than what is known.
+    doubts_lists: bool,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +63,7 @@ impl Watch {
     pub(crate) fn new(shared: Arc<Shared>, requests: Requests, key: WatchKey, served: Served) -> Watch {
         let path = paths::collection(&served.api_version, &served.info.plural, key.1.as_deref());
         let kind = shared.state.lock().kind_id(&key.0, &served.api_version);
-        Watch { shared, requests, key, served, path, kind, stale_lists: 0 }
+        Watch { shared, requests, key, served, path, kind, doubts_lists: false }
     }
 
     /// Keeps the state up to date until it is dropped.
@@ -99,10 +101,11 @@ impl Watch {
         let known = self.shared.state.lock().newest(self.kind);
         let mut listed: HashSet<Uid> = HashSet::new();
         let mut more = String::new();
+        let size = if self.doubts_lists { LARGE_PAGE } else { PAGE };
         loop {
             let path = match more.is_empty() {
-                true => format!("{}?limit={PAGE}", self.path),
-                false => format!("{}?limit={PAGE}&continue={}", self.path, paths::segment(&more)),
+                true => format!("{}?limit={size}", self.path),
+                false => format!("{}?limit={size}&continue={}", self.path, paths::segment(&more)),
             };
             let text = self.requests.text(&path, JSON).await?;
             let mut digests = Vec::new();
@@ -114,7 +117,7 @@ impl Watch {
             self.take_in(digests);
             more = page.r#continue;
             if more.is_empty() {
-                self.stale_lists = 0;
+                self.doubts_lists = false;
                 let mut wakes = Wakes::default();
                 // A list that tells no version is as new as can be.
                 let number = if number == 0 { u64::MAX } else { number };
@@ -128,13 +131,12 @@ impl Watch {
     }
 
     /// A list is never older than what was known before it was asked for, unless the cluster's own history went back,
-    /// as after a restored backup. That is believed only when it is said again.
+    /// as after a restored backup. That is believed only when it is said again, on asking for it.
     fn check_age(&mut self, version: u64, known: u64) -> Result<(), ClusterError> {
         if version == 0 || version >= known {
             return Ok(());
         }
-        self.stale_lists += 1;
-        if self.stale_lists < STALE_LISTS {
+        if !std::mem::replace(&mut self.doubts_lists, true) {
             return Err(ClusterError::NoAnswer(format!(
                 "a list of version {version}, but {known} was seen before"
             )));

@@ -443,6 +443,11 @@ async fn a_restored_backup_is_believed_in_the_end() {
     member.wire.answer_from(&backup.server);
     tokio::time::sleep(Duration::from_secs(2 * 60 * 60)).await;
     until("the backup is what is known", || names(&cluster.managed("shop")) == ["old"]).await;
+    let log = member.wire.take_log();
+    assert!(
+        log.iter().any(|line| line.contains("/configmaps?limit=1000")),
+        "what is so old is asked for twice"
+    );
 }
 
 #[tokio::test(start_paused = true)]
