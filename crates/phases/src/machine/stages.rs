@@ -39,7 +39,12 @@ impl Work<'_> {
                     self.stays_well(index) && self.calls_lead_to(index, Role::PostHook, PhaseState::Waiting)
                 }
                 PhaseState::Waiting => self.stays_well(index) && self.end_wait(index),
-                PhaseState::Skipped | PhaseState::Complete => self.move_on(index),
+                PhaseState::Skipped | PhaseState::Complete => {
+                    let moved = self.move_on(index);
+                    // Somebody may have joined it while an earlier one was open.
+                    self.rejoin();
+                    moved
+                }
                 PhaseState::Failed | PhaseState::Aborted if goes_on(&self.next.phases[index]) => {
                     self.unproved().is_none() && self.may_open_next(index) && self.move_on(index)
                 }
@@ -130,10 +135,10 @@ impl Work<'_> {
         known
     }
 
-    /// An Application of a phase that is complete which is not well any more, or has not been proved well since the run
-    /// began anew; and what it waits for, in words.
+    /// An Application of a phase before the open one that is complete which is not well any more, or has not been proved
+    /// well since the run began anew; and what it waits for, in words. Who has joined a later phase has its turn after.
     pub(super) fn unproved(&self) -> Option<(Arc<str>, String)> {
-        let complete = self.next.phases.iter().zip(&self.roster.phases);
+        let complete = self.next.phases.iter().zip(&self.roster.phases).take(self.current());
         let complete = complete.filter(|(phase, _)| phase.state == PhaseState::Complete);
         let mut names = complete.flat_map(|(_, group)| &group.own);
         names.find_map(|name| {

@@ -107,3 +107,26 @@ fn who_has_begun_is_at_home_there_though_its_labels_lead_to_a_complete_phase() {
     assert_eq!(world.phase(1).applications[0].name, "prod-1");
     assert_eq!(world.open(), ["dev-1", "prod-1"]);
 }
+
+/// The second of two phases that are over waits for the first, and the first does not wait for who has joined the second.
+#[test]
+fn who_joins_two_phases_that_are_over_goes_through_one_after_the_other() {
+    let ask = |name: &str| format!("preHooks: [{}]", hook_per_target(name, ""));
+    let phases = format!("{}{}", phase("first", "dev", &ask("early")), phase("second", "test", &ask("late")));
+    let mut world = World::new(&phases, &["dev-1", "dev-2", "test-1", "test-2"]);
+    let all = std::mem::replace(&mut world.targets, fleet(&["dev-1", "test-1"]));
+    let ends = |world: &mut World| {
+        for name in ["early", "late"] {
+            world.settle();
+            assert!(world.calling().iter().all(|call| call.starts_with(name)), "{:?}", world.calling());
+            world.pass(name);
+            world.deploy();
+        }
+        assert_eq!([world.state(0), world.state(1)], [PhaseState::Complete, PhaseState::Complete]);
+        assert_eq!(world.status().state, PhaseState::Complete);
+    };
+    ends(&mut world);
+    world.targets = all;
+    ends(&mut world);
+    assert_eq!([world.times("early"), world.times("late")], [2, 2], "once for each of them");
+}
