@@ -387,6 +387,12 @@ impl Intent {
     pub fn asks_for_comparison(self) -> bool {
         matches!(self, Intent::Arm | Intent::Refresh | Intent::HardRefresh | Intent::Spec)
     }
+
+    /// Whether it is not written while an operation waits or runs: neither a specification nor an operation is, and a
+    /// comparison that is asked for then would not tell what becomes of it.
+    pub fn waits_for_operations(self) -> bool {
+        self.asks_for_comparison() || matches!(self, Intent::Start | Intent::Heal)
+    }
 }
 
 // === impl Done ===

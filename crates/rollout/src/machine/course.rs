@@ -93,6 +93,7 @@ impl Machine {
                         app.live.as_ref().is_some_and(Live::is_busy) || self.unsettled.contains(name);
                     change.rows.push(Row { done, slot: row.slot && under_way, ..row.clone() });
                 }
+                Outcome::Regressed(..) => change.rows.push(Row { done: None, ..row.clone() }),
                 Outcome::Wait(wait) if wait.failed => {
                     let Some(step) = app.member.as_ref().and_then(|member| member.step) else { continue };
                     let Some(count) = self.tally.steps.get(step) else { continue };

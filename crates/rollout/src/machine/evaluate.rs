@@ -180,7 +180,7 @@ impl Case<'_> {
             return Outcome::Done(Done::Skipped);
         }
         if !self.is_settled() {
-            return Outcome::Unsettled;
+            return self.kept_waiting().unwrap_or(Outcome::Unsettled);
         }
         if live.automatic && holds(Rule::Arming) {
             return match live.is_busy() {
@@ -198,6 +198,13 @@ impl Case<'_> {
             false => self.without_spec(),
             true => self.with_spec(),
         }
+    }
+
+    /// What keeps the write that is intended from being made: an operation that somebody else has begun meanwhile.
+    fn kept_waiting(&self) -> Option<Outcome> {
+        let waits = self.row.intent.is_some_and(Intent::waits_for_operations) && !self.row.fence;
+        let busy = waits && self.live.is_busy() && holds(Rule::BusyIsLeftAlone);
+        busy.then(|| self.under_way()).filter(|outcome| matches!(outcome, Outcome::Wait(_)))
     }
 
     /// Whether the last intended write has landed, or never can.

@@ -102,10 +102,7 @@ impl Machine {
             let intended = row.intent.filter(|_| !only_fences && pin.hash == row.pin && !held.contains(name));
             let what = if row.fence { Some(Intent::Fence) } else { intended };
             let Some(mut what) = what else { continue };
-            // Neither a specification nor an operation is written while an operation waits or runs; and a comparison
-            // that is asked for then would not tell what becomes of it.
-            let waits = what.asks_for_comparison() || matches!(what, Intent::Start | Intent::Heal);
-            if waits && live.is_busy() && holds(Rule::BusyIsLeftAlone) {
+            if what.waits_for_operations() && live.is_busy() && holds(Rule::BusyIsLeftAlone) {
                 continue;
             }
             let as_before = what == Intent::Heal && row.done.is_none();

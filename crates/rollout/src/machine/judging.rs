@@ -49,7 +49,7 @@ impl Machine {
         // Nobody waits for one that no phase holds.
         let step = step.filter(|_| !matches!(gate, Some(Gate::Aside(_))));
         let plan = step.and_then(|step| wanted.steps.get(step));
-        let mut heal = None;
+        let (mut heal, mut lapses) = (None, false);
         let (mut judged, mut wake) = (outcome(Reason::Leaving, "it is no longer wanted"), None);
         let (mut armed, mut entered) = (true, false);
         match (&app.member, &app.live, &app.pin, row) {
@@ -113,7 +113,15 @@ impl Machine {
                         false => wake = Some(late),
                     }
                 }
+                // Who was found to be at its pin before its turn, and is no longer, is brought there when its turn comes.
+                let turn = step.is_none_or(|step| step < self.head.run.open)
+                    && !matches!(gate, Some(Gate::Held(_) | Gate::Aside(_)));
+                lapses = matches!(judged, Outcome::Regressed(..))
+                    && row.done == Some(Done::Unchanged)
+                    && !turn
+                    && !pin.accepts(&live.deployed);
                 heal = match &judged {
+                    _ if lapses => None,
                     Outcome::Regressed(_, _, mend) => mend.clone(),
                     _ if row.done.is_none() && plan.is_some() => case.heal_as_before(),
                     _ => None,
@@ -165,6 +173,7 @@ impl Machine {
         let records = match &judged {
             Outcome::Done(_) => done.is_none() || (slot && is_settled && !busy),
             Outcome::Wait(wait) if wait.failed => plan.is_some_and(|plan| plan.max_failures.is_some()),
+            Outcome::Regressed(..) => lapses,
             _ => false,
         };
         if records && row.is_some() {

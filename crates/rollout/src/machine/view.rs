@@ -101,11 +101,15 @@ impl Machine {
             of("".into(), reason, message, next_look)
         };
         let step = |number: usize| -> Arc<str> { format!("step {number}").into() };
+        let settling = match self.unsettled.len() {
+            0 => String::new(),
+            writes => format!("; {writes} of its writes may land yet, and are settled first"),
+        };
         if wanted.control.paused || run.paused {
-            blockers.push(set(Reason::Paused, "the rollout is paused".to_owned(), None));
+            blockers.push(set(Reason::Paused, format!("the rollout is paused{settling}"), None));
         }
         if run.aborted {
-            blockers.push(set(Reason::Aborted, "the run was aborted".to_owned(), None));
+            blockers.push(set(Reason::Aborted, format!("the run was aborted{settling}"), None));
         }
         if let Some(why) = &wanted.frozen {
             blockers.push(set(Reason::GeneratorError, why.to_string(), None));
@@ -183,11 +187,14 @@ impl Machine {
         // Where phases alone give the order, they say what the failure of an Application means.
         let orders = wanted.is_none_or(|wanted| wanted.steps.len() < 2) && self.has_open_phase();
         let failed = !orders && self.tally.steps.iter().any(|count| count.failed > 0);
-        if run.paused || (run.seq == 0 && wanted.is_some_and(|wanted| wanted.control.paused)) {
+        // What was under way may land yet: nobody is told that nothing does before it is settled.
+        let settled = self.unsettled.is_empty();
+        let unbegun = |wanted: &Wanted| wanted.control.paused && !self.has_lost_head(wanted);
+        if (run.paused && settled) || (run.seq == 0 && wanted.is_some_and(unbegun)) {
             RolloutState::Paused
         } else if run.seq == 0 {
             RolloutState::Idle
-        } else if run.aborted {
+        } else if run.aborted && settled {
             RolloutState::Aborted
         } else if run.finished.is_some() && !wanted.is_some_and(|wanted| self.awaits_next(wanted)) {
             match phases {

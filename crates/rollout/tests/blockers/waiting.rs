@@ -4,10 +4,12 @@
 use baton_api::application_status::{HealthCode, SyncCode};
 use baton_api::names::baton::{ABORT, PAUSED, RETRY, SUPERSEDE};
 use baton_rollout::blocker::Reason;
+use baton_rollout::head::{Done, Intent};
+use baton_rollout::pin::Fingerprint;
 use serde_json::json;
 
 use crate::dice::Dice;
-use crate::stage::{Mood, Stage};
+use crate::stage::{FLEET, Mood, Stage, plain};
 
 const WALKS: u64 = 150;
 const MEMBERS: [(&str, usize); 4] = [("a", 0), ("b", 0), ("c", 1), ("d", 2)];
@@ -66,4 +68,38 @@ fn while_nothing_happens_something_is_named() {
     println!("{WALKS} walks; named were {named:?}");
     let usual = [Reason::Progressing, Reason::SyncFailed, Reason::Regressed, Reason::Superseded];
     assert!(usual.iter().all(|reason| named.contains(reason)), "{named:?}");
+}
+
+/// A commit changes nothing for an Application of the second step, which is found to be at its pin. Then somebody joins the
+/// first step, which closes the second again, and the Application drifts: it is brought to that pin when its turn comes
+/// anew, and not before.
+#[test]
+fn who_was_found_unchanged_and_drifts_before_its_turn_waits_for_it() {
+    let mut stage = Stage::settled(plain(), &FLEET);
+    stage.wanted.members.get_mut("c").expect("a member").self_heal = true;
+    let reports = |stage: &mut Stage, report| stage.mood("c", Mood::Reports(report));
+    reports(&mut stage, |live| {
+        (live.sync, live.health) = (SyncCode::Synced, HealthCode::Healthy);
+        live.reported = vec!["commit-2".into()];
+    });
+    stage.commit();
+    let row = |stage: &Stage| stage.machine.head().row(Fingerprint::of(["uid-c"])).expect("a row").clone();
+    stage.until("c to be found unchanged", |stage| row(stage).done == Some(Done::Unchanged));
+    let another = stage.wanted.members["a"].clone();
+    stage.wanted.members.insert("d".into(), another);
+    stage.create("d");
+    stage.mood("d", Mood::AwaitsApproval);
+    stage.until("d to wait", |stage| stage.blocker(Reason::ApprovalRequired, "d").is_some());
+    reports(&mut stage, |live| {
+        (live.sync, live.health) = (SyncCode::OutOfSync, HealthCode::Healthy);
+        live.reported = vec!["commit-2".into()];
+    });
+    stage.pass(60);
+    let now = row(&stage);
+    assert_eq!(now.done, None, "what it was found to be is over");
+    assert!(!matches!(now.intent, Some(Intent::Heal | Intent::Start)), "{now:?}");
+    assert!(stage.blocker(Reason::WaitingForStep, "c").is_some(), "{:#?}", stage.blockers());
+    stage.mend();
+    stage.until("the end", Stage::is_over);
+    assert_eq!(stage.disorder, Vec::<String>::new());
 }
