@@ -8,7 +8,7 @@ use super::history::History;
 use super::order::{Runs, names_its_commit};
 use super::roster::{Roster, rosters};
 use super::sources::revisions;
-use super::starts::{Start, stamp_of};
+use super::starts::{Start, pin_of, stamp_of};
 use super::told::Phasing;
 use super::wanted::{APPS, Sets};
 use super::{Case, Violation, is_null, text};
@@ -24,7 +24,7 @@ pub(super) fn violations<'h>(
         let when = (start.place, start.entry.at - case.slack);
         let versions = sets.in_force(when.0, when.1).flat_map(|wanted| rosters(wanted, phasing, when));
         let mut judged: Vec<Option<String>> =
-            versions.map(|roster| judge((history, runs), &roster, start, &starts[..number])).collect();
+            versions.map(|roster| judge((history, sets, runs), &roster, start, &starts[..number])).collect();
         judged.sort_by_key(Option::is_some);
         if let Some(Some(text)) = judged.into_iter().next() {
             found.push(Violation { invariant: "I2", at: start.entry.at, text });
@@ -34,7 +34,7 @@ pub(super) fn violations<'h>(
 }
 
 fn judge<'h>(
-    (history, runs): (&History<'h>, &Runs<'h>),
+    (history, sets, runs): (&History<'h>, &Sets<'h>, &Runs<'h>),
     roster: &Roster<'_, 'h>,
     start: &Start<'h>,
     earlier: &[Start<'h>],
@@ -56,7 +56,14 @@ fn judge<'h>(
         true => is_under_way(history, other, start.place, earlier) && is_busy(history, other, start.place),
         false => is_under_way(history, other, start.place, earlier),
     };
-    let counts = |other: &&str| counts(other) && !wanted.skips(history, other, start.place);
+    // Whom people said to be done has given its place back then, whatever it is to be since.
+    let skipped = |other: &str| {
+        let begun = earlier.iter().rev().find(|earlier| &*earlier.entry.name == other);
+        let begun = begun.and_then(|begun| Some((begun.entry.at, pin_of(begun)?)));
+        begun.is_some_and(|(at, pin)| sets.have_skipped((other, pin), start.place, at))
+    };
+    let counts =
+        |other: &&str| counts(other) && !wanted.skips(history, other, start.place) && !skipped(other);
     let under_way: Vec<&str> = members.into_iter().filter(|other| *other != name).filter(counts).collect();
     // Those that may fail hold nobody up.
     let failed =

@@ -1,5 +1,5 @@
-//! Who is in which step or phase, as a version of the set has it. Where phases take shares of the same Applications, whoever
-//! has begun keeps its place when others join: what is told of that is tried too.
+//! Who is in which step or phase, as a version of the set has it. Whoever has begun in a phase keeps its place there, who
+//! joins and what it is labelled since: what is told of that is tried too.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,14 @@ impl<'w, 'h> Roster<'w, 'h> {
             let free: Vec<&str> =
                 matched.iter().filter(|name| !places.contains_key(*name)).copied().collect();
             let own: Vec<&str> = free.iter().filter(is_home).copied().collect();
+            // Who has begun here stays here whatever it is labelled since, and takes nobody's place.
+            let stay = wanted.apps.keys().map(String::as_str).filter(|name| !matched.contains(name));
+            let stay: Vec<&str> =
+                stay.filter(|name| homes.get(name) == Some(&number) && !places.contains_key(name)).collect();
             let used = matched.len() - free.len() + own.len() + free.iter().filter(begun_later).count();
             let left = selects(wanted.phase(number), matched.len()).saturating_sub(used);
             let rest = free.iter().filter(|name| !is_home(name) && !begun_later(name)).copied().take(left);
-            places.extend(rest.chain(own).map(|name| (name, number)));
+            places.extend(rest.chain(own).chain(stay).map(|name| (name, number)));
         }
         Roster { wanted, places }
     }
@@ -51,16 +55,11 @@ pub(super) fn rosters<'w, 'h>(
     (place, from): (usize, Timestamp),
 ) -> Vec<Roster<'w, 'h>> {
     let mut all = vec![Roster::new(wanted, &BTreeMap::new())];
-    let shares = (0..wanted.steps.len()).any(|number| is_share(wanted.phase(number)));
-    if shares {
+    if wanted.is_phased() {
         let told = phasing.in_force(place, from);
         all.extend(told.map(|told| Roster::new(wanted, &phasing.homes(told))));
     }
     all
-}
-
-fn is_share(phase: &Value) -> bool {
-    !phase["percentage"].is_null() || !phase["maxUpdate"].is_null()
 }
 
 /// How many of those that match are updated when a phase ends, earlier phases included.

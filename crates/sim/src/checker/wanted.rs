@@ -97,6 +97,11 @@ impl<'h> Sets<'h> {
         before.take_while(move |wanted| wanted.until >= from)
     }
 
+    /// Whether people have said, between a time and a place, that an Application counts as done at a pin.
+    pub(super) fn have_skipped(&self, (app, pin): (&str, &str), place: usize, from: Timestamp) -> bool {
+        self.in_force(place, from).any(|wanted| wanted.skips_of(app).any(|named| named == pin))
+    }
+
     /// The last version before a place that has phases.
     pub(super) fn phased_before(&self, place: usize) -> Option<&Wanted<'h>> {
         self.versions.iter().rev().find(|wanted| wanted.place < place && wanted.is_phased())
@@ -198,14 +203,19 @@ impl<'h> Wanted<'h> {
     /// Whether people said that an Application counts as done in the run there was at a place: they named what that run
     /// asks of it.
     pub(super) fn skips(&self, history: &History<'_>, app: &str, place: usize) -> bool {
-        let named = self.skipped.split(',').filter_map(|pair| pair.split_once('='));
-        let mut pins = named.filter(|(name, _)| *name == app).map(|(_, pin)| pin);
+        let mut pins = self.skips_of(app);
         let name = format!("{}.baton-rollout", text(self.set, "/metadata/name"));
         let Some(head) = history.state("control", "configmaps", &name, place) else { return false };
         let rows = head.entry.object["data"].as_object().into_iter().flatten();
         let rows: Vec<&str> =
             rows.filter(|(key, _)| key.starts_with("apps.")).filter_map(|(_, v)| v.as_str()).collect();
         pins.any(|pin| rows.iter().any(|text| text.split_whitespace().any(|word| word == pin)))
+    }
+
+    /// The pins at which people say that an Application counts as done.
+    fn skips_of(&self, app: &str) -> impl Iterator<Item = &'h str> {
+        let named = self.skipped.split(',').filter_map(|pair| pair.split_once('='));
+        named.filter(move |(name, _)| *name == app).map(|(_, pin)| pin)
     }
 }
 

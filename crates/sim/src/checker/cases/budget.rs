@@ -28,6 +28,21 @@ fn two_at_once_are_one_too_many() {
 }
 
 #[test]
+fn whom_people_said_to_be_done_gives_its_slot_back_also_to_later_runs() {
+    for (said, expected) in [("a=pin", 0), ("a=another", 1), ("c=pin", 1)] {
+        let mut story = story(Some(1));
+        start(&mut story, "a");
+        let skip = serde_json::json!({"metadata": {"annotations": {"baton.dev/skip": said}}});
+        for rest in [skip, serde_json::json!({})] {
+            story.set(&["a", "b", "c"], TIERS, rolling(&["t0"], Some(1)), rest);
+            story.wait(300);
+        }
+        start(&mut story, "b");
+        assert_eq!(story.judged().len(), expected, "{said}: {:?}", story.judged());
+    }
+}
+
+#[test]
 fn failure_does_not_free_a_slot_and_neither_does_ill_health() {
     for ill in [
         App { phase: "Failed", ..done("a", "t0", R1).outdated(R2) },
