@@ -18,6 +18,7 @@ pub mod information;
 pub mod logs;
 pub mod operations;
 pub mod project_changes;
+mod project_faults;
 pub mod projects;
 pub mod reaching;
 mod registering;

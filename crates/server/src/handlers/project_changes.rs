@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::applications::project as project_of;
+use super::project_faults;
 use super::projects::no_project;
 use crate::audit::{Affected, Deed};
 use crate::error::Error;
@@ -59,6 +60,7 @@ impl Server {
             }
         }
         keep_tokens(&mut object["spec"], &Value::Null);
+        project_faults::judge(&typed(&object)?, self.now())?;
         let result = projects.create(&object, false).await;
         let deed = self.project_deed("create", "ResourceCreated", result.as_ref().unwrap_or(&object));
         self.0.configured.forget().await;
@@ -123,6 +125,7 @@ impl Server {
             }
         }
         keep_tokens(&mut replaced["spec"], &stored["spec"]);
+        project_faults::judge(&typed(&replaced)?, self.now())?;
         self.0.applications.synced().await?;
         let stranded = self.stranded(&typed(stored)?, &typed(&replaced)?);
         let result = match stranded.first() {

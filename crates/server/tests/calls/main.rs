@@ -17,5 +17,6 @@ mod rollouts;
 mod rows;
 mod scene;
 mod sets;
+mod spellings;
 mod streams;
 mod writing;

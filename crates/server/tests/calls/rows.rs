@@ -265,6 +265,6 @@ fn of_ends() -> Vec<Row> {
         row("DELETE", "/api/v1/applications/web-dev/operation", json!(null), [401, 403, 200, 200]),
         row("DELETE", "/api/v1/applications/other", json!(null), [401, 403, 403, 200]),
         row("DELETE", "/api/v1/applications/web-prod?cascade=false", json!(null), [401, 403, 200, 403]),
-        row("DELETE", "/api/v1/applicationsets/web", json!(null), [401, 403, 200, 403]),
+        row("DELETE", "/api/v1/applicationsets/web", json!(null), [401, 403, 200, 404]),
     ]
 }

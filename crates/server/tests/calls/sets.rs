@@ -33,7 +33,12 @@ async fn a_set_is_created_changed_and_deleted() {
     assert_eq!(scene.call(Who::Role, "POST", path, set("api2", "default", json!({}))).await.status, 403);
     assert_eq!(scene.call(Who::Role, "POST", path, set("api2", "{{project}}", json!({}))).await.status, 400);
     assert_eq!(scene.call(Who::Role, "DELETE", "/api/v1/applicationsets/api", Value::Null).await.status, 200);
-    assert_eq!(scene.get(Who::Admin, "/api/v1/applicationsets/api").await.message(), "permission denied");
+    // Whoever may see all learns that it is gone, and who may not sees what hides others.
+    let gone = scene.get(Who::Admin, "/api/v1/applicationsets/api").await;
+    let said = "applicationsets.argoproj.io \"api\" not found";
+    assert_eq!((gone.status.as_u16(), gone.message().as_str()), (404, said));
+    let hidden = scene.get(Who::Role, "/api/v1/applicationsets/api").await;
+    assert_eq!((hidden.status.as_u16(), hidden.message().as_str()), (403, "permission denied"));
 }
 
 #[tokio::test]
@@ -74,7 +79,7 @@ async fn what_a_set_would_give_is_shown() {
     assert_eq!(dry["status"]["resources"][1]["name"], "fresh-new");
     assert_eq!(
         scene.get(Who::Admin, "/api/v1/applicationsets/fresh").await.status,
-        403,
+        404,
         "nothing was written"
     );
     let tree = scene.get(Who::Role, "/api/v1/applicationsets/web/resource-tree").await.json();
