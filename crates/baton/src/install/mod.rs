@@ -131,7 +131,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// A name that a namespace can have: it goes into other names.
-fn namespace(text: &str) -> Result<String, String> {
+pub(crate) fn namespace(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let good = (1..=63).contains(&text.len())
         && text.chars().all(fits)
@@ -147,6 +147,11 @@ fn namespace(text: &str) -> Result<String, String> {
 /// The rules of a component, as they stand in its Role.
 pub(crate) fn rules(part: &str) -> Vec<Value> {
     objects::rules(part)
+}
+
+/// The variables of a component that come out of `argocd-cmd-params-cm`, with their keys.
+pub(crate) fn keys(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    objects::keys(part)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

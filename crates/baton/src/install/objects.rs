@@ -262,6 +262,13 @@ pub(super) fn rules(part: &str) -> Vec<Value> {
     component.into_iter().flat_map(|component| list(&component["rules"])).cloned().collect()
 }
 
+/// The variables of a component, and the keys they come from.
+pub(super) fn keys(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let component = list(&FILE["components"]).find(|component| component["part"] == part);
+    let environment = component.and_then(|component| component["environment"].as_object());
+    environment.into_iter().flatten().map(|(name, key)| (name.as_str(), text(key)))
+}
+
 /// Every component, as the file has it.
 #[cfg(test)]
 pub(super) fn components() -> impl Iterator<Item = &'static Value> {

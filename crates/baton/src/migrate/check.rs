@@ -34,8 +34,9 @@ enum Output {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let namespace = super::namespace(&arguments.connection)?;
     let client = arguments.connection.client().await?;
-    let installation = Installation::read(&client, arguments.connection.namespace()).await?;
+    let installation = Installation::read(&client, namespace).await?;
     let findings = judge(&installation);
     print::out(&match arguments.output {
         Output::Text if findings.is_empty() => "Nothing will be different.\n".to_owned(),

@@ -1,13 +1,13 @@
 //! `baton migrate leave`.
 
 use clap::Args;
-use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
-use super::installation::{Installation, called};
+use super::installation::{ELSEWHERE, Installation, called};
+use super::lease::Leases;
 use super::parting::{self, Change};
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -34,17 +34,18 @@ pub(crate) struct Arguments {
 
 const MANAGER: &str = "baton-migrate";
 
+/// What must have been seen whole before anything is written.
+const NEEDED: [&str; 3] = ["Applications", "ConfigMaps", ELSEWHERE];
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let namespace = super::namespace(&arguments.connection)?;
     let client = arguments.connection.client().await?;
-    let namespace = arguments.connection.namespace();
     let installation = Installation::read(&client, namespace).await?;
-    if let Some(holder) = installation.lease.as_ref().and_then(|lease| leader(lease, Timestamp::now())) {
-        return Err(Failure::failed(format!(
-            "{holder} still leads: stop the ApplicationSet controller first (kubectl -n {namespace} scale deployment … \
-             --replicas=0), or it puts everything back"
-        )));
-    }
-    let parting = parting::plan(&installation);
+    check(&installation)?;
+    // Whatever cannot be read is met here, before the first write.
+    let kept = beside(&client, &installation).await?;
+    let mut leases = Leases::given_up(&client, &installation.namespaces()).await?;
+    let parting = parting::plan(&installation, &kept);
     let would = if arguments.dry_run { "would be changed: " } else { "" };
     for (kind, changes) in [("Application", &parting.applications), ("ApplicationSet", &parting.sets)] {
         for change in changes {
@@ -54,25 +55,24 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             terminal::tell(&format!("{would}{}: {}", change.object, change.what.join(", ")));
         }
     }
-    for (group, version, kind) in [("", "v1", "ConfigMap"), ("apps", "v1", "ControllerRevision")] {
-        let api = |namespace: &str| api(&client, group, version, kind, namespace);
-        for object in beside(&client, &installation, group, version, kind).await? {
-            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-            if !arguments.dry_run && is_needed(&client, &object).await? {
-                terminal::tell(&format!("{} stays: an Application still depends on it", called(&object)));
-                continue;
-            }
-            if !arguments.dry_run {
-                let preconditions =
-                    Preconditions { uid: Some(text("uid").to_owned()), resource_version: None };
-                let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-                match api(text("namespace")).delete(text("name"), &params).await {
-                    Err(kube::Error::Api(status)) if status.code == 404 => {}
-                    answer => drop(answer?),
-                }
-            }
-            terminal::tell(&format!("{would}{}: goes", called(&object)));
+    // The head of a rollout is lost for good: not to one that has begun to lead since.
+    leases.still_nobody().await?;
+    for object in &kept {
+        let stays = match arguments.dry_run {
+            true => installation
+                .applications
+                .iter()
+                .any(|one| parting.leaves_guarded(one) && depends(one, object)),
+            false => is_needed(&client, object).await?,
+        };
+        if stays {
+            terminal::tell(&format!("{} stays: an Application still depends on it", called(object)));
+            continue;
         }
+        if !arguments.dry_run {
+            delete(&client, object).await?;
+        }
+        terminal::tell(&format!("{would}{}: goes", called(object)));
     }
     if parting.left.is_empty() {
         return Ok(());
@@ -81,13 +81,28 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Err(Failure::waiting(format!("{} Applications are left to you", parting.left.len())))
 }
 
-/// Who holds the lease now, if anybody does.
-fn leader(lease: &Value, now: Timestamp) -> Option<&str> {
-    let spec = &lease["spec"];
-    let holder = spec["holderIdentity"].as_str().filter(|holder| !holder.is_empty())?;
-    let renewed: Timestamp = spec["renewTime"].as_str()?.parse().ok()?;
-    let lasts = SignedDuration::from_secs(spec["leaseDurationSeconds"].as_i64().unwrap_or(15));
-    (renewed.checked_add(lasts).ok()? > now).then_some(holder)
+/// Whether enough was seen, and whether all of it is this installation's.
+fn check(installation: &Installation) -> Result<(), Failure> {
+    if let Some((what, why)) = installation.unread.iter().find(|(what, _)| NEEDED.contains(&what.as_str())) {
+        return Err(Failure::api(format!("the {what} cannot be listed, and nothing was changed: {why}")));
+    }
+    if let Some((_, why)) = installation.unread.iter().find(|(what, _)| what == "Deployments") {
+        terminal::remark(&format!(
+            "which namespaces sets are in is known by argocd-cmd-params-cm alone, for Deployments cannot be listed: {why}"
+        ));
+    }
+    let namespace = installation.namespace.as_str();
+    let elsewhere = installation.applications.iter().find_map(|application| {
+        let by = application["status"]["controllerNamespace"].as_str()?;
+        (!by.is_empty() && by != namespace).then_some((application, by))
+    });
+    match elsewhere {
+        None => Ok(()),
+        Some((application, by)) => Err(Failure::failed(format!(
+            "{} belongs to the Argo CD of the namespace {by}: name that one with --namespace",
+            called(application)
+        ))),
+    }
 }
 
 fn api(client: &Client, group: &str, version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
@@ -111,38 +126,51 @@ async fn write(client: &Client, kind: &str, change: &Change) -> Result<(), Failu
 }
 
 /// What Baton keeps beside the sets, in the namespaces they are in.
-async fn beside(
-    client: &Client,
-    installation: &Installation,
-    group: &str,
-    version: &str,
-    kind: &str,
-) -> Result<Vec<Value>, Failure> {
-    let sets = installation.sets.iter().filter_map(|set| set["metadata"]["namespace"].as_str());
-    let mut namespaces: Vec<&str> = sets.chain([installation.namespace.as_str()]).collect();
-    namespaces.sort_unstable();
-    namespaces.dedup();
+async fn beside(client: &Client, installation: &Installation) -> Result<Vec<Value>, Failure> {
     let mut found = Vec::new();
-    for namespace in namespaces {
-        let all = Installation::within(client, namespace, group, version, kind).await?;
-        found.extend(all.into_iter().filter(parting::is_kept_beside));
+    for (group, version, kind) in [("", "v1", "ConfigMap"), ("apps", "v1", "ControllerRevision")] {
+        for namespace in installation.namespaces() {
+            let all =
+                Installation::within(client, namespace, group, version, kind).await.map_err(|error| {
+                    Failure::api(format!(
+                        "the {kind}s of {namespace} cannot be listed, and nothing was changed: {error}"
+                    ))
+                })?;
+            found.extend(all.into_iter().filter(parting::is_kept_beside));
+        }
     }
     Ok(found)
 }
 
 /// Whether an Application would go with it. Asked anew of the API each time, for what is written off here is gone for good.
 async fn is_needed(client: &Client, object: &Value) -> Result<bool, Failure> {
-    let uid = &object["metadata"]["uid"];
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
     if object["kind"] != "ConfigMap" {
         return Ok(false);
     }
     let all = Installation::within(client, namespace, "argoproj.io", "v1alpha1", "Application").await?;
-    let depends = |application: &Value| {
-        let owners = application["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-        owners.into_iter().any(|owner| owner["uid"] == *uid)
+    Ok(all.iter().any(|application| parting::is_guarded(application) && depends(application, object)))
+}
+
+fn depends(application: &Value, object: &Value) -> bool {
+    let owners = application["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.into_iter().any(|owner| owner["uid"] == object["metadata"]["uid"])
+}
+
+async fn delete(client: &Client, object: &Value) -> Result<(), Failure> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+        Some(parts) => parts,
+        None => ("", "v1"),
     };
-    Ok(all.iter().any(|application| parting::is_guarded(application) && depends(application)))
+    let metadata = &object["metadata"];
+    let api = api(client, group, version, &text(&object["kind"]), &text(&metadata["namespace"]));
+    let preconditions = Preconditions { uid: Some(text(&metadata["uid"])), resource_version: None };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    match api.delete(&text(&metadata["name"]), &params).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(drop).map_err(Failure::from),
+    }
 }
 
 #[cfg(test)]
@@ -152,19 +180,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_held_until_its_time_is_over() {
-        let now: Timestamp = "2026-01-01T00:00:10Z".parse().expect("a time");
-        let lease = |holder: &str, renewed: &str| {
-            let spec = json!({"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 8});
-            json!({ "spec": spec })
+    fn what_another_argo_cd_looks_after_is_not_left_from_here() {
+        let of = |namespace: &str| Installation {
+            namespace: "team".to_owned(),
+            applications: vec![json!({
+                "kind": "Application", "metadata": {"name": "web", "namespace": "team"},
+                "status": {"controllerNamespace": namespace},
+            })],
+            ..Installation::default()
         };
-        for (lease, expected) in [
-            (lease("one", "2026-01-01T00:00:03Z"), Some("one")),
-            (lease("one", "2026-01-01T00:00:02Z"), None),
-            (lease("", "2026-01-01T00:00:09Z"), None),
-            (json!({}), None),
-        ] {
-            assert_eq!(leader(&lease, now), expected, "{lease}");
+        for own in ["team", ""] {
+            assert!(check(&of(own)).is_ok(), "{own}");
+        }
+        let refused = check(&of("argocd")).expect_err("another's");
+        assert_eq!(refused.code(), crate::failure::FAILED);
+        assert!(
+            refused
+                .to_string()
+                .starts_with("Application team/web belongs to the Argo CD of the namespace argocd"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_seen_ends_it_before_the_first_write() {
+        for (what, is_needed) in
+            [("Applications", true), ("ConfigMaps", true), (ELSEWHERE, true), ("ClusterRoles", false)]
+        {
+            let unread = vec![(what.to_owned(), "forbidden".to_owned())];
+            let answer = check(&Installation { unread, ..Installation::default() });
+            assert_eq!(
+                answer.err().map(|error| error.code()),
+                is_needed.then_some(crate::failure::API),
+                "{what}"
+            );
         }
     }
 }

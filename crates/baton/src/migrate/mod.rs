@@ -5,14 +5,19 @@ mod controller;
 mod definitions;
 mod finding;
 mod installation;
+mod lease;
 mod leave;
 mod parting;
 mod rights;
 mod sets;
+mod standing;
+mod unheard;
 
 use clap::{Args, Subcommand};
 
+use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::install;
 
 /// What to do.
 #[derive(Debug, Args)]
@@ -34,4 +39,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Check(arguments) => check::run(arguments).await,
         Command::Leave(arguments) => leave::run(arguments).await,
     }
+}
+
+/// Argo CD's namespace, under a name that a namespace can have.
+fn namespace(connection: &Connection) -> Result<&str, Failure> {
+    let name = connection.namespace();
+    install::namespace(name).map_err(|how| Failure::usage(format!("--namespace {name:?}: {how}")))?;
+    Ok(name)
 }

@@ -1,12 +1,13 @@
 //! Baton goes: from one controller to the next at once, and for good in the middle of everything.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::process::{Outcome, Running, baton, run};
-use crate::{MEMBERS, SETS, by_env, commit, files, map, set};
+use crate::{MEMBERS, SETS, arrives, by_env, commit, files, map, rolling, set};
 
 /// A controller of sets that is known by a name, and whose lease lasts longer than any test.
 fn candidate(cluster: &Cluster, name: &str) -> Running {
@@ -63,9 +64,149 @@ fn standing(cluster: &Cluster) -> BTreeMap<String, Value> {
 }
 
 fn leave(cluster: &Cluster, more: &[&str]) -> Outcome {
-    let kubeconfig = cluster.kubeconfig();
+    leave_as(&cluster.kubeconfig(), more)
+}
+
+fn leave_as(kubeconfig: &Path, more: &[&str]) -> Outcome {
     let own = ["migrate", "leave", "--kubeconfig", kubeconfig.to_str().expect("UTF-8")];
     run(own.iter().chain(more))
+}
+
+/// Everything that leaving could change, with its versions.
+fn everything(cluster: &Cluster) -> String {
+    let kinds = "applications,applicationsets,configmaps,controllerrevisions";
+    cluster.kubectl(&["get", kinds, "-A", "-o", "json"])
+}
+
+/// Someone who may do what leaving takes, but for one kind.
+fn without(cluster: &Cluster, kind: &str) -> PathBuf {
+    let account = format!("without-{kind}");
+    let all = [
+        ("argoproj.io", "applications"),
+        ("argoproj.io", "applicationsets"),
+        ("", "configmaps"),
+        ("apps", "controllerrevisions"),
+        ("apps", "deployments"),
+        ("coordination.k8s.io", "leases"),
+    ];
+    assert!(all.iter().any(|(_, resource)| *resource == kind), "{kind} is one of them");
+    let rules: Vec<Value> = all
+        .iter()
+        .filter(|(_, resource)| *resource != kind)
+        .map(|(group, resource)| json!({"apiGroups": [group], "resources": [resource], "verbs": ["*"]}))
+        .collect();
+    let version = "rbac.authorization.k8s.io/v1";
+    let metadata = json!({"name": account, "namespace": NAMESPACE});
+    cluster.kubectl(&["create", "serviceaccount", &account, "-n", NAMESPACE]);
+    cluster.apply(&json!({"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules}));
+    cluster.apply(&json!({
+        "apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
+    }));
+    cluster.kubeconfig_of(&account)
+}
+
+/// A Deployment that comes up, or never does.
+fn deployment(name: &str, colour: &str, stuck: bool) -> String {
+    let labels = json!({"app": name});
+    let annotations = if stuck { json!({"sim.baton.dev/stuck": "true"}) } else { json!({}) };
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "annotations": annotations},
+        "spec": {"selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": format!("example.com/{colour}:1")}]},
+        }},
+    })
+    .to_string()
+}
+
+#[test]
+fn what_is_synced_at_an_older_commit_than_the_rollout_goes_by_stays_without_automated_sync() {
+    let cluster = Cluster::start();
+    cluster.apply_printed(&["install"]);
+    let repository = cluster.repository();
+    let commit = |colour: &str, stuck: &str| {
+        let files = MEMBERS.map(|(member, _)| {
+            let name = format!("rolling-{member}");
+            (format!("{name}/deployment.yaml"), deployment(&name, colour, member == stuck))
+        });
+        let files: Vec<(&str, String)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+        repository.commit(&files, &[])
+    };
+    let first = commit("blue", "nobody");
+    // It compares nothing by itself for as long as this takes.
+    let mut theirs = baton();
+    theirs.args(["controller", "--controllers", "application", "--allow-local-repos", "--kubeconfig"]);
+    theirs.arg(cluster.kubeconfig()).env("ARGOCD_RECONCILIATION_TIMEOUT", "1h");
+    let theirs = Running::of(theirs);
+    let ours = cluster.start_component(SETS);
+    cluster.apply(&rolling(&repository));
+    arrives(&cluster, "rolling", &first);
+    let state = |run: u64, state: &str| {
+        let rollout = cluster.set("rolling")["status"]["rollout"].take();
+        (rollout["run"] == run && rollout["state"] == state).then_some(())
+    };
+    cluster.until("the first run is complete", || state(1, "Complete"));
+    let second = commit("green", "one");
+    let of = |name: &str| cluster.object("application", name);
+    cluster.until("the second run is held up at its first step", || {
+        let status = of("rolling-one")["status"].take();
+        state(2, "Progressing")?;
+        let begun = status["sync"]["revision"] == *second && status["health"]["status"] == "Progressing";
+        (begun && status["operationState"]["phase"] == "Succeeded").then_some(())
+    });
+    let stale = of("rolling-two")["status"]["sync"].take();
+    assert_eq!(
+        (&stale["status"], &stale["revision"]),
+        (&json!("Synced"), &json!(first)),
+        "nobody has compared it since"
+    );
+
+    // Whoever names another namespace leaves that one, or none.
+    cluster.kubectl(&["create", "namespace", "platform"]);
+    let before = everything(&cluster);
+    for (namespace, code, part) in [
+        ("platform", 0, ""),
+        ("nowhere", 3, "there is no namespace nowhere"),
+        ("", 1, "--namespace \"\": "),
+        ("Bad/NS", 1, "--namespace \"Bad/NS\": "),
+    ] {
+        let outcome = leave(&cluster, &["--namespace", namespace]);
+        assert_eq!(outcome.code, Some(code), "{namespace}: {} {}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stderr.contains(part), "{namespace}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "", "{namespace}");
+    }
+    let outcome = ours.terminate();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    // Whoever cannot see all of it begins nothing.
+    for kind in ["leases", "applications", "configmaps", "controllerrevisions"] {
+        let kubeconfig = without(&cluster, kind);
+        for more in [&["--dry-run"][..], &[]] {
+            let outcome = leave_as(&kubeconfig, more);
+            assert_eq!(outcome.code, Some(20), "{kind} {more:?}: {} {}", outcome.stdout, outcome.stderr);
+            assert_eq!(outcome.stdout, "", "{kind} {more:?}");
+        }
+    }
+    assert_eq!(everything(&cluster), before);
+
+    let done = leave(&cluster, &[]);
+    assert_eq!(done.code, Some(2), "{} {}", done.stdout, done.stderr);
+    let told = "Application argocd/rolling-two stays without automated sync: run 2 of its rollout has not brought it to its commit";
+    assert!(done.stdout.contains(told), "{}", done.stdout);
+    // It is compared once more, which starts nothing, and after which it is known to be behind.
+    cluster.until("it is compared", || {
+        let application = of("rolling-two");
+        let asked = !application["metadata"]["annotations"]["argocd.argoproj.io/refresh"].is_null();
+        (!asked && application["status"]["sync"]["status"] == "OutOfSync").then_some(())
+    });
+    let again = leave(&cluster, &[]);
+    assert_eq!(again.code, Some(2), "{} {}", again.stdout, again.stderr);
+    let last = of("rolling-two");
+    assert_eq!(last["spec"]["syncPolicy"]["automated"]["enabled"], false);
+    assert_eq!(last["status"]["operationState"]["syncResult"]["revision"], *first);
+    drop(theirs);
 }
 
 #[test]

@@ -228,6 +228,77 @@ fn what_will_be_different_is_told_object_by_object() {
 }
 
 #[test]
+fn what_only_the_deployment_says_is_told_for_the_one_that_comes_does_not_say_it() {
+    let cluster = Cluster::start();
+    cluster.kubectl(&["create", "namespace", NAMESPACE]);
+    cluster.apply_printed(&["crds"]);
+    let mut theirs = deployment(&[
+        "--policy=create-only",
+        "--preserved-labels=a",
+        "--preserved-labels=b",
+        "--dry-run=false",
+        "--as=joe",
+        "--token=secret-token",
+        "--metrics-addr=0",
+        "--loglevel=trace",
+        "--scm-root-ca-path=/tls/ca.pem",
+        "--totally-unknown=3",
+    ]);
+    let container = &mut theirs["spec"]["template"]["spec"]["containers"][0];
+    container["volumeMounts"] =
+        json!([{"name": "tls", "mountPath": "/tls"}, {"name": "ssh", "mountPath": "/app/config/ssh"}]);
+    theirs["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "tls", "emptyDir": {}}, {"name": "ssh", "emptyDir": {}}]);
+    let container = &mut theirs["spec"]["template"]["spec"]["containers"][0];
+    let more = json!([
+        {"name": "ARGOCD_APPLICATIONSET_CONTROLLER_GLOBAL_PRESERVED_ANNOTATIONS", "value": "team"},
+        {"name": "ARGOCD_APPLICATIONSET_CONTROLLER_SCM_PROXY_URL", "value": "http://me:word@proxy.example.com"},
+        {"name": "HTTPS_PROXY", "value": "http://proxy.example.com"},
+    ]);
+    container["env"].as_array_mut().expect("variables").extend(more.as_array().expect("a list").clone());
+    cluster.apply(&theirs);
+    let said = json!({
+        "applicationsetcontroller.concurrent.reconciliations.max": "7",
+        "applicationsetcontroller.enable.progressive.syncs": "true",
+    });
+    cluster.apply(&params(said));
+    let found = Found::check(&cluster, 4);
+    let controller = format!("Deployment {NAMESPACE}/{CONTROLLER}");
+    for (rule, weight, part) in [
+        ("setting", "blocks", "--policy=create-only is said by this Deployment alone"),
+        (
+            "setting",
+            "blocks",
+            "applicationsetcontroller.policy, or baton install --env ARGOCD_APPLICATIONSET_CONTROLLER_POLICY=create-only",
+        ),
+        ("setting", "blocks", "--preserved-labels=a,b "),
+        ("setting", "blocks", "GLOBAL_PRESERVED_ANNOTATIONS=team "),
+        ("setting", "differs", "--loglevel=trace "),
+        ("setting", "differs", "--scm-root-ca-path=/tls/ca.pem "),
+        ("setting", "differs", "SCM_PROXY_URL=… "),
+        (
+            "setting",
+            "differs",
+            "applicationsetcontroller.concurrent.reconciliations.max=7, which this Deployment does not read",
+        ),
+        ("client-flag", "blocks", "--as is about the way to the API"),
+        ("client-flag", "blocks", "--token is about"),
+        ("unknown-flag", "blocks", "--totally-unknown is not known"),
+        ("address", "differs", "--metrics-addr=0"),
+        ("proxy", "note", "HTTPS_PROXY"),
+        ("mount", "note", "/tls is mounted"),
+        ("webhooks", "note", "baton-applicationset-controller"),
+    ] {
+        found.has(&controller, rule, weight, part);
+    }
+    // What is the default anyway, or said to both, is no difference.
+    assert_eq!(found.at(&controller, "setting").len(), 7, "{:#}", found.0);
+    assert_eq!(found.at(&controller, "mount").len(), 1);
+    let text = found.0.to_string();
+    assert!(!text.contains("secret-token") && !text.contains("word@"), "{text}");
+}
+
+#[test]
 fn where_nothing_differs_the_check_says_so_and_succeeds() {
     let cluster = Cluster::start();
     cluster.apply_printed(&["install", "--only", "applicationset", "--crds", "--namespace", "default"]);
@@ -236,6 +307,12 @@ fn where_nothing_differs_the_check_says_so_and_succeeds() {
     let outcome = run(["migrate", "check", "--kubeconfig", kubeconfig, "--namespace", "default"]);
     assert_eq!(outcome.code, Some(0), "{} {}", outcome.stdout, outcome.stderr);
     assert!(outcome.stdout.contains("no-controller"), "{}", outcome.stdout);
+    // What an installation without Argo CD goes by is in its ConfigMap.
+    cluster.apply_printed(&["install"]);
+    cluster.apply(&set("rolling", list(), rolling()));
+    let found = Found::check(&cluster, 4);
+    found.has("ApplicationSet argocd/rolling", "rolling-sync", "differs", "its own step");
+    assert!(found.at("ApplicationSet argocd/rolling", "progressive-syncs-off").is_empty());
     // Where nobody may look there is nothing to say.
     let nowhere = run(["migrate", "check", "--kubeconfig", "/nowhere"]);
     assert_eq!(nowhere.code, Some(1), "{}", nowhere.stderr);
