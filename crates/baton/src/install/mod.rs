@@ -28,17 +28,17 @@ pub(crate) struct Arguments {
     /// One component alone: `applicationset` is the drop-in beside Argo CD, whose settings and definitions stay as they are.
     #[arg(long, value_enum, value_name = "COMPONENT")]
     only: Option<Component>,
-    /// Two replicas of each component, on different nodes.
+    /// Two replicas of each component, on different nodes where there are several.
     #[arg(long)]
     ha: bool,
     /// The image of deploy/Dockerfile, wherever you keep it.
-    #[arg(long, default_value = concat!("baton:", env!("CARGO_PKG_VERSION")), value_name = "IMAGE")]
+    #[arg(long, default_value = concat!("baton:", env!("CARGO_PKG_VERSION")), value_name = "IMAGE", value_parser = image)]
     image: String,
     /// ConfigMap whose keys are the programs that phases may run; without it commands are refused.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     hooks_configmap: Option<String>,
     /// Secret with tls.crt and tls.key for the server; without it the server speaks plain HTTP, for an ingress to end TLS.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     tls_secret: Option<String>,
     /// Deploy to other clusters only: without rights on everything in this one.
     #[arg(long)]
@@ -101,6 +101,23 @@ impl Arguments {
         }
     }
 
+    /// What would be passed over in silence is refused.
+    fn check(&self) -> Result<(), Failure> {
+        let Some(only) = self.only.map(Component::part) else { return Ok(()) };
+        let idle = [
+            ("--hooks-configmap", &self.hooks_configmap, "hooks"),
+            ("--tls-secret", &self.tls_secret, "tls"),
+        ];
+        for (flag, value, field) in idle {
+            if value.is_some() && !objects::has(only, field) {
+                return Err(Failure::usage(format!(
+                    "{flag} means nothing to {only}: leave it out, or --only"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn objects(&self) -> Vec<Value> {
         let mut objects = Vec::new();
         if self.only.is_none() {
@@ -144,6 +161,26 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
+/// A name that a ConfigMap or a Secret can have.
+fn name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_label = |part: &str| {
+        !part.is_empty() && part.chars().all(fits) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    match text.len() <= 253 && text.split('.').all(is_label) {
+        true => Ok(text.to_owned()),
+        false => Err("lower-case letters, digits, dashes and dots, at most 253".to_owned()),
+    }
+}
+
+/// Something that an image can be called by.
+fn image(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(char::is_whitespace) {
+        false => Ok(text.to_owned()),
+        true => Err("the name of an image, without spaces".to_owned()),
+    }
+}
+
 /// The rules of a component, as they stand in its Role.
 pub(crate) fn rules(part: &str) -> Vec<Value> {
     objects::rules(part)
@@ -155,6 +192,7 @@ pub(crate) fn keys(part: &str) -> impl Iterator<Item = (&'static str, &'static s
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.check()?;
     let objects = arguments.objects();
     let text = match arguments.output {
         Output::Yaml => print::yaml(&objects)?,
@@ -197,7 +235,7 @@ mod tests {
         };
         let own = match &cli.command {
             Command::Controller(arguments) => {
-                arguments.log(&note);
+                arguments.log(&note).expect("nothing that cannot be read");
                 "controller"
             }
             _ => "server",

@@ -262,6 +262,11 @@ pub(super) fn rules(part: &str) -> Vec<Value> {
     component.into_iter().flat_map(|component| list(&component["rules"])).cloned().collect()
 }
 
+/// Whether a component has something, as `hooks`.
+pub(super) fn has(part: &str, field: &str) -> bool {
+    list(&FILE["components"]).any(|component| component["part"] == part && component[field] == true)
+}
+
 /// The variables of a component, and the keys they come from.
 pub(super) fn keys(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let component = list(&FILE["components"]).find(|component| component["part"] == part);

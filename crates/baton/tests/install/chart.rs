@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -46,19 +46,23 @@ fn printed(arguments: &[&str]) -> Objects {
 
 /// What the chart gives.
 fn rendered(namespace: &str, values: &Value) -> Objects {
+    let output = templated(namespace, values);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    named(baton_grammar::yaml::documents(&text).expect("YAML"))
+}
+
+fn templated(namespace: &str, values: &Value) -> Output {
     let file = tempfile::NamedTempFile::new().expect("a file");
     fs::write(file.path(), values.to_string()).expect("a file");
     let home = tempfile::tempdir().expect("a directory");
-    let output = helm()
+    helm()
         .args(["template", "any-name", "--kube-version", "1.30.0", "--namespace", namespace, "--values"])
         .arg(file.path())
         .arg(root().join("deploy/helm/baton"))
         .env("HOME", home.path())
         .output()
-        .expect("helm runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    named(baton_grammar::yaml::documents(&text).expect("YAML"))
+        .expect("helm runs")
 }
 
 #[test]
@@ -101,6 +105,42 @@ fn the_chart_gives_what_the_command_prints() {
         assert_eq!(names(&found), names(&expected), "{arguments:?}");
         for (name, object) in &expected {
             assert_eq!(found[name], *object, "{name:?} with {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn what_means_nothing_is_refused_by_chart_and_command_alike() {
+    let rows: [(Value, &[&str]); 14] = [
+        (json!({"only": "applicationsets"}), &["--only", "applicationsets"]),
+        (json!({"only": "Server"}), &["--only", "Server"]),
+        (json!({"image": ""}), &["--image="]),
+        (json!({"image": "a b"}), &["--image=a b"]),
+        (json!({"hooksConfigmap": "Bad_Name!"}), &["--hooks-configmap=Bad_Name!"]),
+        (json!({"tlsSecret": "-a"}), &["--tls-secret=-a"]),
+        (
+            json!({"only": "server", "hooksConfigmap": "programs"}),
+            &["--only=server", "--hooks-configmap=programs"],
+        ),
+        (
+            json!({"only": "applicationset", "tlsSecret": "tls"}),
+            &["--only=applicationset", "--tls-secret=tls"],
+        ),
+        (json!({"extraEnv": {"a.b": "c"}}), &["--env=a.b=c"]),
+        // These cannot be written on a command line.
+        (json!({"inCluster": "false"}), &[]),
+        (json!({"ha": "false"}), &[]),
+        (json!({"hooksConfigMap": "programs"}), &[]),
+        (json!({"extraEnv": null}), &[]),
+        (json!({"extraEnv": {"A": 1_000_000}}), &[]),
+    ];
+    for (values, arguments) in rows {
+        let output = templated("argocd", &values);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("values don't meet"), "{values}: {said}");
+        if !arguments.is_empty() {
+            let outcome = run(["install"].iter().chain(arguments));
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{arguments:?}");
         }
     }
 }
