@@ -1,7 +1,6 @@
 //! `baton controller`: the reconcilers, beside a Kubernetes API.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +17,13 @@ use tokio::net::TcpListener;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::hooks::HookArguments;
+use crate::listening::{Address, listen};
+use crate::logging::Wanted;
 use crate::machinery::Controllers;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
 use crate::traces::TraceArguments;
-use crate::{http, machinery, terminal};
+use crate::{http, logging, machinery, terminal};
 
 /// What a variable holds, by its name.
 pub(crate) type Variable<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -36,6 +37,8 @@ pub(crate) const USUAL_FUSE: Fuse = Fuse::Share(50);
 /// What to run.
 #[derive(Debug, Args)]
 #[command(
+    // As Go's flags: of one that is given twice the last counts.
+    args_override_self = true,
     after_help = "Flags and ARGOCD_APPLICATIONSET_CONTROLLER_* variables of Argo CD's ApplicationSet controller \
 are read as they are; a flag wins over its variable.
 
@@ -69,12 +72,12 @@ pub(crate) struct Arguments {
     /// How often the lease is renewed, and looked at by who does not lead.
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = crate::apiserver::duration)]
     retry_period: Duration,
-    /// Address of /metrics, /healthz and /readyz; nothing is served without it.
-    #[arg(long, alias = "metrics-addr", value_name = "ADDR", value_parser = address)]
-    metrics_listen: Option<SocketAddr>,
-    /// Address of /api/webhook; nothing is served without it.
-    #[arg(long, alias = "webhook-addr", value_name = "ADDR", value_parser = address)]
-    webhook_listen: Option<SocketAddr>,
+    /// Address of /metrics, /healthz and /readyz; nothing is served without it, or with 0.
+    #[arg(long, alias = "metrics-addr", value_name = "ADDR")]
+    metrics_listen: Option<Address>,
+    /// Address of /api/webhook; nothing is served without it, or with 0.
+    #[arg(long, alias = "webhook-addr", value_name = "ADDR")]
+    webhook_listen: Option<Address>,
     /// Where copies of repositories are kept; without it a directory that goes with the process.
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
@@ -101,14 +104,32 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// What to log, and whether as JSON, where a flag or variable of Argo CD's says so. Each of its controllers has variables of
     /// its own; those of the first one that runs here count.
-    pub(crate) fn log(&self, variable: &Variable<'_>) -> (Option<String>, Option<bool>) {
+    ///
+    /// # Errors
+    /// A value that cannot be read, with its name.
+    pub(crate) fn log(&self, variable: &Variable<'_>) -> Result<Wanted, Failure> {
         let prefix = match self.controllers.first() {
             Some(ControllerName::Application) => "ARGOCD_APPLICATION_CONTROLLER_",
             Some(ControllerName::Notifications) => "ARGOCD_NOTIFICATIONS_CONTROLLER_",
             Some(ControllerName::Applicationset) | None => PREFIX,
         };
-        let variable = |name: &str| variable(&format!("{prefix}{name}")).filter(|value| !value.is_empty());
-        (self.flags.filter(variable), self.flags.json(variable))
+        let read = |name: &str, read: fn(&str) -> Result<String, String>| {
+            let name = format!("{prefix}{name}");
+            let Some(value) = variable(&name).filter(|value| !value.is_empty()) else { return Ok(None) };
+            let refused = |how| Failure::usage(format!("{name}={value:?}: {how}"));
+            read(&value).map(Some).map_err(refused)
+        };
+        // All are looked at, so that one that cannot be read is told whatever the others say.
+        let [debug, level, form] =
+            [read("DEBUG", switch)?, read("LOGLEVEL", logging::level)?, read("LOGFORMAT", logging::form)?];
+        let flags = &self.flags;
+        let debug = flags.debug.clone().or(debug).is_some_and(|debug| debug == "true");
+        let level = flags.loglevel.clone().or(level);
+        let form = flags.logformat.clone().or(form);
+        Ok(Wanted {
+            filter: if debug { Some("debug".to_owned()) } else { level },
+            json: form.map(|form| form == "json"),
+        })
     }
 
     /// How long one leads without being heard of.
@@ -149,7 +170,7 @@ enum ControllerName {
 pub(crate) struct Flags {
     /// Namespaces of ApplicationSets beside Argo CD's own: globs, or regular expressions between slashes.
     #[arg(long, value_name = "PATTERNS")]
-    applicationset_namespaces: Option<String>,
+    applicationset_namespaces: Vec<String>,
     /// What may be done to Applications: sync, create-only, create-update or create-delete.
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
@@ -179,19 +200,19 @@ pub(crate) struct Flags {
     cache_sync_period: Option<String>,
     /// Annotations of Applications that are left alone.
     #[arg(long, value_name = "KEYS")]
-    preserved_annotations: Option<String>,
+    preserved_annotations: Vec<String>,
     /// Labels of Applications that are left alone.
     #[arg(long, value_name = "KEYS")]
-    preserved_labels: Option<String>,
+    preserved_labels: Vec<String>,
     /// Labels of ApplicationSets shown in a metric.
     #[arg(long, value_name = "KEYS")]
-    metrics_applicationset_labels: Option<String>,
+    metrics_applicationset_labels: Vec<String>,
     /// Whether source code hosts may be asked.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     enable_scm_providers: Option<String>,
     /// Custom URLs of source code hosts that may be asked.
     #[arg(long, value_name = "URLS")]
-    allowed_scm_providers: Option<String>,
+    allowed_scm_providers: Vec<String>,
     /// Certificates to trust source code hosts by.
     #[arg(long, value_name = "FILE")]
     scm_root_ca_path: Option<String>,
@@ -211,16 +232,16 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N")]
     webhook_parallelism_limit: Option<String>,
     /// Address of the health checks; they are on --metrics-listen too.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    probe_addr: Option<SocketAddr>,
-    /// Level of the log: debug, info, warn or error; --log says it more finely.
-    #[arg(long, value_name = "LEVEL", value_parser = ["debug", "info", "warn", "error"])]
+    #[arg(long, value_name = "ADDR")]
+    probe_addr: Option<Address>,
+    /// Level of the log: trace, debug, info, warn or error; --log says it more finely.
+    #[arg(long, value_name = "LEVEL", value_parser = logging::level)]
     pub(crate) loglevel: Option<String>,
-    /// Form of the log.
-    #[arg(long, value_name = "FORM", value_parser = ["text", "json"])]
+    /// Form of the log: text or json.
+    #[arg(long, value_name = "FORM", value_parser = logging::form)]
     pub(crate) logformat: Option<String>,
     /// Log at level debug.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = switch)]
     pub(crate) debug: Option<String>,
     /// Without effect: repositories are read by this process.
     #[arg(long, value_name = "ADDR", hide = true)]
@@ -239,32 +260,49 @@ pub(crate) struct Flags {
     leader_elect: Option<String>,
 }
 
-/// An address to listen on; `:8080` is that port on every interface, as Go writes it.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    whole.parse().map_err(|_| "write it as ADDRESS:PORT or :PORT".to_owned())
+/// What every program of Argo CD's takes about its way to the API.
+pub(crate) const CLIENT: [&str; 19] = [
+    "as",
+    "as-group",
+    "as-uid",
+    "certificate-authority",
+    "client-certificate",
+    "client-key",
+    "cluster",
+    "context",
+    "disable-compression",
+    "insecure-skip-tls-verify",
+    "kubeconfig",
+    "password",
+    "proxy-url",
+    "request-timeout",
+    "server",
+    "tls-server-name",
+    "token",
+    "user",
+    "username",
+];
+
+/// What to do instead of a flag that Argo CD's programs take and this one does not.
+pub(crate) fn instead(flag: &str) -> Option<String> {
+    let name = flag.strip_prefix("--")?.split('=').next()?;
+    CLIENT.contains(&name).then(|| {
+        format!("--{name} is about the way to the API: say it in a kubeconfig, and name that with --kubeconfig and --context")
+    })
+}
+
+/// A flag that is on or off, as Go reads it.
+fn switch(text: &str) -> Result<String, String> {
+    baton_controllers::switch(text).map(|on| on.to_string()).ok_or_else(|| "must be true or false".to_owned())
 }
 
 impl Flags {
-    /// What to log, where a flag or variable of Argo CD's says so.
-    fn filter(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-        let debug = self.debug.clone().or_else(|| variable("DEBUG"));
-        if debug.as_deref() == Some("true") {
-            return Some("debug".to_owned());
-        }
-        self.loglevel.clone().or_else(|| variable("LOGLEVEL"))
-    }
-
-    fn json(&self, variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
-        self.logformat.clone().or_else(|| variable("LOGFORMAT")).map(|form| form == "json")
-    }
-
     /// Argo CD's defaults, changed by the environment and then by the flags.
     pub(crate) fn settings(&self, namespace: &str) -> Result<Settings, Failure> {
         let given = self.given();
         let flag = |name: &str| {
             let short = name.strip_prefix(PREFIX)?;
-            given.iter().find(|(variable, _)| *variable == short).and_then(|(_, value)| (*value).clone())
+            given.iter().find(|(variable, _)| *variable == short).and_then(|(_, value)| value.clone())
         };
         Settings::from_environment(namespace, |name| flag(name).or_else(|| std::env::var(name).ok())).map_err(
             |error| {
@@ -280,30 +318,33 @@ impl Flags {
     }
 
     /// The variable a flag stands for.
-    fn given(&self) -> [(&'static str, &Option<String>); 22] {
+    fn given(&self) -> [(&'static str, Option<String>); 22] {
+        let one = |value: &Option<String>| value.clone();
+        // A list may be given in parts.
+        let all = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
         [
-            ("NAMESPACES", &self.applicationset_namespaces),
-            ("POLICY", &self.policy),
-            ("ENABLE_POLICY_OVERRIDE", &self.enable_policy_override),
-            ("DRY_RUN", &self.dry_run),
-            ("ENABLE_PROGRESSIVE_SYNCS", &self.enable_progressive_syncs),
-            ("ENABLE_NEW_GIT_FILE_GLOBBING", &self.enable_new_git_file_globbing),
-            ("CONCURRENT_RECONCILIATIONS", &self.concurrent_reconciliations),
-            ("CONCURRENT_APPLICATION_UPDATES", &self.concurrent_application_updates),
-            ("MAX_RESOURCES_STATUS_COUNT", &self.max_resources_status_count),
-            ("CACHE_SYNC_PERIOD", &self.cache_sync_period),
-            ("GLOBAL_PRESERVED_ANNOTATIONS", &self.preserved_annotations),
-            ("GLOBAL_PRESERVED_LABELS", &self.preserved_labels),
-            ("METRICS_APPLICATIONSET_LABELS", &self.metrics_applicationset_labels),
-            ("ENABLE_SCM_PROVIDERS", &self.enable_scm_providers),
-            ("ALLOWED_SCM_PROVIDERS", &self.allowed_scm_providers),
-            ("SCM_ROOT_CA_PATH", &self.scm_root_ca_path),
-            ("SCM_PROXY_URL", &self.scm_proxy_url),
-            ("SCM_NO_PROXY", &self.scm_no_proxy),
-            ("TOKENREF_STRICT_MODE", &self.token_ref_strict_mode),
-            ("ENABLE_GITHUB_API_METRICS", &self.enable_github_api_metrics),
-            ("WEBHOOK_PARALLELISM_LIMIT", &self.webhook_parallelism_limit),
-            ("ENABLE_LEADER_ELECTION", &self.leader_elect),
+            ("NAMESPACES", all(&self.applicationset_namespaces)),
+            ("POLICY", one(&self.policy)),
+            ("ENABLE_POLICY_OVERRIDE", one(&self.enable_policy_override)),
+            ("DRY_RUN", one(&self.dry_run)),
+            ("ENABLE_PROGRESSIVE_SYNCS", one(&self.enable_progressive_syncs)),
+            ("ENABLE_NEW_GIT_FILE_GLOBBING", one(&self.enable_new_git_file_globbing)),
+            ("CONCURRENT_RECONCILIATIONS", one(&self.concurrent_reconciliations)),
+            ("CONCURRENT_APPLICATION_UPDATES", one(&self.concurrent_application_updates)),
+            ("MAX_RESOURCES_STATUS_COUNT", one(&self.max_resources_status_count)),
+            ("CACHE_SYNC_PERIOD", one(&self.cache_sync_period)),
+            ("GLOBAL_PRESERVED_ANNOTATIONS", all(&self.preserved_annotations)),
+            ("GLOBAL_PRESERVED_LABELS", all(&self.preserved_labels)),
+            ("METRICS_APPLICATIONSET_LABELS", all(&self.metrics_applicationset_labels)),
+            ("ENABLE_SCM_PROVIDERS", one(&self.enable_scm_providers)),
+            ("ALLOWED_SCM_PROVIDERS", all(&self.allowed_scm_providers)),
+            ("SCM_ROOT_CA_PATH", one(&self.scm_root_ca_path)),
+            ("SCM_PROXY_URL", one(&self.scm_proxy_url)),
+            ("SCM_NO_PROXY", one(&self.scm_no_proxy)),
+            ("TOKENREF_STRICT_MODE", one(&self.token_ref_strict_mode)),
+            ("ENABLE_GITHUB_API_METRICS", one(&self.enable_github_api_metrics)),
+            ("WEBHOOK_PARALLELISM_LIMIT", one(&self.webhook_parallelism_limit)),
+            ("ENABLE_LEADER_ELECTION", one(&self.leader_elect)),
         ]
     }
 }
@@ -378,9 +419,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         None
     };
     let controllers = Controllers { sets, applications, notifications };
-    let metrics = listen(arguments.metrics_listen).await?;
-    let probes = listen(arguments.flags.probe_addr).await?;
-    let webhooks = listen(arguments.webhook_listen).await?;
+    let metrics = listen(arguments.metrics_listen.as_ref()).await?;
+    let probes = listen(arguments.flags.probe_addr.as_ref()).await?;
+    let webhooks = listen(arguments.webhook_listen.as_ref()).await?;
     let webhook_endpoint = async {
         let Some(sets) = &controllers.sets else { return std::future::pending().await };
         let (router, work) = machinery::webhook_endpoint(sets.clone(), workers);
@@ -411,21 +452,73 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Failure> {
-    let Some(address) = address else { return Ok(None) };
-    match TcpListener::bind(address).await {
-        Ok(listener) => {
-            let bound = listener.local_addr().unwrap_or(address);
-            terminal::remark(&format!("Listening on http://{bound}"));
-            Ok(Some(listener))
-        }
-        Err(error) => Err(Failure::failed(format!("cannot listen on {address}: {error}"))),
-    }
-}
-
 async fn serve(listener: Option<TcpListener>, router: axum::Router) -> Infallible {
     match listener {
         Some(listener) => http::serve(listener, router).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn read(words: &[&str]) -> Arguments {
+        let line = Line::try_parse_from([&["baton"], words].concat());
+        line.unwrap_or_else(|error| panic!("{words:?}: {error}")).arguments
+    }
+
+    #[test]
+    fn flags_may_be_repeated_as_go_lets_them_be() {
+        let words =
+            ["--preserved-labels", "a", "--preserved-labels=b,c", "--policy", "sync", "--policy=create-only"];
+        let arguments =
+            read(&[&words[..], &["--cache-sync-period=1h", "--cache-sync-period=2h", "--dry-run"]].concat());
+        let settings = arguments.flags.settings("argocd").expect("settings");
+        assert_eq!(settings.preserved_labels, ["a", "b", "c"]);
+        assert_eq!(settings.policy, Some(baton_controllers::Policy::CreateOnly));
+        assert_eq!(settings.cache_sync_period, Duration::from_secs(2 * 3600));
+        let twice = read(&["--customizations", "a", "--customizations", "b"]);
+        assert_eq!(twice.customizations.len(), 2, "what may be repeated still may");
+    }
+
+    #[test]
+    fn argo_cds_words_about_the_log_are_taken_and_no_others() {
+        let of = |words: &[&str], variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let (_, value) = variables.iter().find(|(key, _)| name.strip_prefix(PREFIX) == Some(key))?;
+                Some((*value).to_owned())
+            };
+            read(words).log(&variable).map(|wanted| (wanted.filter, wanted.json))
+        };
+        let said = |filter: &str, json: Option<bool>| (Some(filter.to_owned()), json);
+        for (words, variables, expected) in [
+            (&["--loglevel", "INFO", "--logformat", "JSON"][..], &[][..], said("info", Some(true))),
+            (
+                &["--loglevel=warning"],
+                &[("LOGLEVEL", "debug"), ("LOGFORMAT", "Text")],
+                said("warn", Some(false)),
+            ),
+            (&["--debug=1"], &[("LOGLEVEL", "trace")], said("debug", None)),
+            (&[], &[("DEBUG", ""), ("LOGLEVEL", "trace")], said("trace", None)),
+            (&["--debug=false"], &[("DEBUG", "true"), ("LOGLEVEL", "error")], said("error", None)),
+        ] {
+            assert_eq!(of(words, variables).expect("a log"), expected, "{words:?} {variables:?}");
+        }
+        for (name, value) in [("DEBUG", "bogus"), ("LOGLEVEL", "bogus"), ("LOGFORMAT", "xml")] {
+            let refused =
+                of(&["--loglevel=info", "--logformat=json"], &[(name, value)]).expect_err("refused");
+            let start = format!("{PREFIX}{name}={value:?}: must be ");
+            assert!(refused.to_string().starts_with(&start), "{refused}");
+        }
+        assert!(Line::try_parse_from(["baton", "--debug=bogus"]).is_err());
     }
 }

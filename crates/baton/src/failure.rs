@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::terminal;
+
 /// Exit code of wrong usage.
 pub(crate) const USAGE: u8 = 1;
 /// Exit code of work that waits for a person.
@@ -50,9 +52,12 @@ impl Failure {
         self.code
     }
 
-    /// What is printed at the end. A difference or a finding is a result and no error.
-    pub(crate) fn remark(&self) -> String {
-        if self.code == FINDING { self.message.clone() } else { format!("error: {self}") }
+    /// Says it at the end. A difference or a finding is a result and no error.
+    pub(crate) fn tell(&self) {
+        match self.code {
+            FINDING => terminal::remark(&self.message),
+            _ => terminal::complain(&format!("error: {self}")),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct HookArguments {
     #[arg(long, env = "BATON_HOOKS_ALLOW", value_name = "HOSTS", value_delimiter = ',')]
     hooks_allow: Vec<String>,
     /// Let http:// be called.
-    #[arg(long, env = "BATON_HOOKS_ALLOW_HTTP", value_name = "BOOL", num_args = 0..=1, default_value = "false", default_missing_value = "true")]
+    #[arg(long, env = "BATON_HOOKS_ALLOW_HTTP", value_name = "BOOL", num_args = 0..=1, default_value = "false", default_missing_value = "true", value_parser = switch)]
     hooks_allow_http: bool,
     /// Let insecureSkipVerify count.
     #[arg(long)]
@@ -47,6 +47,11 @@ pub(crate) struct HookArguments {
     hooks_no_network: bool,
     #[command(flatten)]
     limits: Box<LimitArguments>,
+}
+
+/// As Argo CD's variables are read.
+fn switch(text: &str) -> Result<bool, String> {
+    baton_controllers::switch(text).ok_or_else(|| "must be true or false".to_owned())
 }
 
 // === impl HookArguments ===

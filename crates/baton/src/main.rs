@@ -17,8 +17,10 @@ mod health;
 mod hooks;
 mod http;
 mod install;
+mod listening;
 mod listing;
 mod lock;
+mod logging;
 mod machinery;
 mod migrate;
 mod objects;
@@ -41,10 +43,16 @@ mod terminal;
 mod traces;
 mod up;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+use failure::Failure;
+use logging::Wanted;
 
 /// Ordered, gated GitOps delivery for fleets of Kubernetes clusters. To begin: baton up.
 #[derive(Debug, Parser)]
@@ -140,18 +148,66 @@ fn main() -> ExitCode {
     if let Some(code) = baton_hooks::sandbox::enter_if_asked() {
         return code;
     }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are what the user asked for; anything else is a usage error, which is 1 here.
-            let code = if error.use_stderr() { failure::USAGE } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
+    match parsed().map_or_else(refused, begun) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(code) => ExitCode::from(code),
+    }
+}
+
+/// The command line, and what the environment says in its place.
+fn parsed() -> Result<Cli, clap::Error> {
+    let mut command = without_empty(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// A variable that is empty is as good as unset, as those of Argo CD are: an empty key of a ConfigMap says nothing.
+fn without_empty(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(Resettable::Reset),
+        false => arg,
+    });
+    command.mut_subcommands(without_empty)
+}
+
+/// Help and version are what the user asked for; anything else is a usage error, which is 1 here.
+fn refused(error: clap::Error) -> Result<(), u8> {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Ok(());
+    }
+    let instead = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => {
+            let is_controller = std::env::args().any(|word| word == "controller");
+            controller::instead(flag).filter(|_| is_controller)
         }
+        _ => None,
     };
-    let (filter, json) = match &cli.command {
+    let is_json = logging::is_json().unwrap_or(false);
+    if is_json {
+        terminal::speak_json();
+    }
+    match instead {
+        Some(instead) => Failure::usage(instead).tell(),
+        // In its colours, for a person.
+        None if !is_json => drop(error.print()),
+        None => terminal::complain(error.to_string().trim_end()),
+    }
+    Err(failure::USAGE)
+}
+
+fn begun(cli: Cli) -> Result<(), u8> {
+    started(cli).map_err(|failure| {
+        failure.tell();
+        failure.code()
+    })
+}
+
+fn started(cli: Cli) -> Result<(), Failure> {
+    let wanted = match &cli.command {
         Command::Controller(arguments) => arguments.log(&|name| std::env::var(name).ok()),
-        Command::Server(arguments) => arguments.log(),
+        Command::Server(arguments) => Ok(arguments.log()),
         // What keeps such a command from its work is its last line, not a line of the log too.
         Command::Appset(_)
         | Command::App(_)
@@ -162,14 +218,25 @@ fn main() -> ExitCode {
         | Command::Repocreds(_)
             if cli.log == USUAL_LOG =>
         {
-            (Some(format!("{USUAL_LOG},kube_client::client=off")), None)
+            Ok(Wanted { filter: Some(format!("{USUAL_LOG},kube_client::client=off")), json: None })
         }
         // A world is full of faults, which is what its course tells.
-        Command::Simulate(_) if cli.log == USUAL_LOG => (Some("off".to_owned()), None),
-        _ => (None, None),
+        Command::Simulate(_) if cli.log == USUAL_LOG => {
+            Ok(Wanted { filter: Some("off".to_owned()), json: None })
+        }
+        _ => Ok(Wanted::default()),
     };
-    log(&filter.unwrap_or(cli.log), json);
-    let outcome = match cli.command {
+    let form = logging::is_json();
+    // What is wrong with the log is told in it.
+    let json = match &wanted {
+        Ok(Wanted { json: Some(json), .. }) => *json,
+        _ => form.as_ref().is_ok_and(|json| *json),
+    };
+    let filter = wanted.as_ref().ok().and_then(|wanted| wanted.filter.clone()).unwrap_or(cli.log);
+    logging::begin(&filter, json);
+    form?;
+    wanted?;
+    match cli.command {
         Command::Up(arguments) => run(up::run(arguments)),
         Command::Apiserver(arguments) => run(apiserver::run(arguments)),
         Command::Controller(arguments) => run(controller::run(*arguments)),
@@ -193,38 +260,14 @@ fn main() -> ExitCode {
         Command::Install(arguments) => install::run(&arguments),
         Command::Migrate(arguments) => run(migrate::run(arguments)),
         Command::Dev(arguments) => run(dev::run(arguments)),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            terminal::remark(&failure.remark());
-            ExitCode::from(failure.code())
-        }
     }
 }
 
-/// Logs to standard error; in colours only for a person.
-fn log(filter: &str, json: Option<bool>) {
-    use std::io::IsTerminal as _;
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter))
-        .with_ansi(colours)
-        .with_writer(std::io::stderr);
-    // For whatever is not told otherwise, as the Deployments of an installation.
-    if json.unwrap_or_else(|| std::env::var("BATON_LOG_FORMAT").is_ok_and(|form| form == "json")) {
-        terminal::speak_json();
-        log.json().init();
-    } else {
-        log.init();
-    }
-}
-
-fn run<T>(work: impl Future<Output = Result<T, failure::Failure>>) -> Result<T, failure::Failure> {
+fn run<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| failure::Failure::failed(format!("cannot start the runtime: {error}")))?
+        .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?
         .block_on(work)
 }
 

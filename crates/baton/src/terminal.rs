@@ -35,6 +35,14 @@ pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// Says why it goes no further, on standard error.
+pub(crate) fn complain(text: &str) {
+    if FOR_MACHINES.load(Ordering::Relaxed) {
+        return said("ERROR", text);
+    }
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 /// A line as the log has it.
 fn said(level: &str, text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", line(level, text));

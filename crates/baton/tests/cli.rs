@@ -224,6 +224,70 @@ fn work_that_cannot_be_done_ends_with_3_and_names_the_place() {
     }
 }
 
+/// A controller in an environment that goes no further than to look for its cluster.
+fn controller(arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
+    let mut command = baton();
+    command.args(["controller", "--kubeconfig", "/nowhere"]).args(arguments);
+    command.envs(variables.iter().copied());
+    Running::of(command).ends()
+}
+
+#[test]
+fn a_controller_takes_the_command_line_and_environment_of_argo_cds() {
+    let taken = "cannot read /nowhere";
+    let rows: [(&[&str], &[(&str, &str)], &str); 12] = [
+        (&["--metrics-addr", "0", "--probe-addr=0", "--loglevel", "INFO"], &[], taken),
+        (
+            &[
+                "--metrics-addr=localhost:8080",
+                "--applicationset-namespaces=a",
+                "--applicationset-namespaces=b",
+                "--enable-scm-providers=false",
+            ],
+            &[],
+            taken,
+        ),
+        (&[], &[("BATON_HOOKS_ALLOW_HTTP", ""), ("BATON_DELETION_FUSE", ""), ("BATON_HOOKS_DIR", "")], taken),
+        (&[], &[("BATON_HOOKS_ALLOW_HTTP", "1"), ("BATON_LOG_FORMAT", ""), ("BATON_LOG", "")], taken),
+        (&[], &[("BATON_HOOKS_ALLOW_HTTP", "yes")], "must be true or false"),
+        (&["--as", "joe"], &[], "--as is about the way to the API: say it in a kubeconfig"),
+        (&["--request-timeout=5s"], &[], "--request-timeout is about the way to the API"),
+        (&["--unheard-of"], &[], "unexpected argument '--unheard-of'"),
+        (&["--debug=bogus"], &[], "must be true or false"),
+        (
+            &[],
+            &[("ARGOCD_APPLICATIONSET_CONTROLLER_LOGLEVEL", "bogus")],
+            "must be trace, debug, info, warn or error",
+        ),
+        (&[], &[("ARGOCD_APPLICATIONSET_CONTROLLER_LOGFORMAT", "xml")], "must be text or json"),
+        (&[], &[("BATON_LOG_FORMAT", "xml")], "BATON_LOG_FORMAT=\"xml\": must be text or json"),
+    ];
+    for (arguments, variables, part) in rows {
+        let outcome = controller(arguments, variables);
+        assert_eq!(outcome.code, Some(1), "{arguments:?} {variables:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{arguments:?} {variables:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn last_words_are_errors_on_a_line_of_their_own_where_the_log_is_for_machines() {
+    for (arguments, part) in [
+        (&[][..], "error: cannot read /nowhere"),
+        (&["--unheard-of"], "error: unexpected argument '--unheard-of'"),
+        (&["--as=joe"], "error: --as is about"),
+        (&["--policy=bogus"], "error: --policy="),
+    ] {
+        let outcome = controller(arguments, &[("BATON_LOG_FORMAT", "json")]);
+        assert_eq!(outcome.code, Some(1), "{arguments:?}: {outcome:?}");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{arguments:?}: {lines:#?}");
+        let said: Value = serde_json::from_str(lines[0]).expect("an object");
+        assert_eq!(said["level"], "ERROR", "{said}");
+        let message = said["fields"]["message"].as_str().expect("a message");
+        assert!(message.starts_with(part), "{message}");
+    }
+}
+
 #[test]
 fn the_definitions_are_printed_as_yaml_json_and_names() {
     let yaml = definitions_in_yaml();

@@ -4,6 +4,15 @@ use std::time::Duration;
 
 use crate::settings::SettingsError;
 
+/// Whether something is on, by a word that Go reads so.
+pub fn switch(word: &str) -> Option<bool> {
+    match word {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
 /// Reads variables with a common prefix. An empty one is as good as unset, as with Argo CD.
 pub(crate) struct Environment<F> {
     prefix: &'static str,
@@ -26,10 +35,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
 
     pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, SettingsError> {
         let Some(value) = self.text(name) else { return Ok(None) };
-        match value.as_str() {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Some(true)),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Some(false)),
-            _ => Err(self.refused(name, value, "must be true or false".to_owned())),
+        match switch(&value) {
+            Some(on) => Ok(Some(on)),
+            None => Err(self.refused(name, value, "must be true or false".to_owned())),
         }
     }
 

@@ -27,6 +27,7 @@ pub use baton_rollout::fuse::Fuse;
 pub use cache::ObjectKey;
 pub use clock::Clock;
 pub use controller::{Controller, PassFailed, RunError, run};
+pub use environment::switch;
 pub use leader::LeaseTimes;
 pub use metrics::{SharedRegistry, observability};
 pub use namespaces::{AllowedNamespaces, PatternError};

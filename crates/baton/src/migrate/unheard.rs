@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::controller::{IDLE, PARAMETERS, PREFIX, Told, flag_of, keyed};
 use super::finding::{Finding, Weight};
 use super::installation::Installation;
+use crate::controller::CLIENT;
 use crate::install;
 
 /// Without these Applications are changed or deleted that were left alone, or none are looked after.
@@ -20,29 +21,6 @@ const GRAVE: [&str; 6] = [
 
 /// Where Argo CD's controller listens.
 const ADDRESSES: [&str; 3] = ["metrics-addr", "probe-addr", "webhook-addr"];
-
-/// What every program of Argo CD's takes about its way to the API.
-pub(crate) const CLIENT: [&str; 19] = [
-    "as",
-    "as-group",
-    "as-uid",
-    "certificate-authority",
-    "client-certificate",
-    "client-key",
-    "cluster",
-    "context",
-    "disable-compression",
-    "insecure-skip-tls-verify",
-    "kubeconfig",
-    "password",
-    "proxy-url",
-    "request-timeout",
-    "server",
-    "tls-server-name",
-    "token",
-    "user",
-    "username",
-];
 
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"];
 /// Where Argo CD's own manifests mount files, none of which is for generators.

@@ -33,9 +33,10 @@ use tower::ServiceExt as _;
 use crate::connection::Connection;
 use crate::controller::Flags;
 use crate::failure::Failure;
+use crate::logging::Wanted;
 use crate::repositories::RepositoryArguments;
 use crate::shutdown::Shutdown;
-use crate::{machinery, terminal};
+use crate::{logging, machinery, terminal};
 use certificates::Certificates;
 use rights::LiveRights;
 pub(crate) use serving::{Transport, serve};
@@ -91,18 +92,18 @@ pub(crate) struct Arguments {
     /// Run the programs that cluster Secrets name for their credentials (execProviderConfig).
     #[arg(long)]
     allow_cluster_exec: bool,
-    /// Level of the log: debug, info, warn or error; --log says it more finely.
-    #[arg(long, env = "ARGOCD_SERVER_LOG_LEVEL", value_name = "LEVEL", value_parser = ["debug", "info", "warn", "error"])]
+    /// Level of the log: trace, debug, info, warn or error; --log says it more finely.
+    #[arg(long, env = "ARGOCD_SERVER_LOG_LEVEL", value_name = "LEVEL", value_parser = logging::level)]
     loglevel: Option<String>,
-    /// Form of the log.
-    #[arg(long, env = "ARGOCD_SERVER_LOGFORMAT", value_name = "FORM", value_parser = ["text", "json"])]
+    /// Form of the log: text or json.
+    #[arg(long, env = "ARGOCD_SERVER_LOGFORMAT", value_name = "FORM", value_parser = logging::form)]
     logformat: Option<String>,
 }
 
 impl Arguments {
     /// What to log, and whether as JSON, where something is said about it.
-    pub(crate) fn log(&self) -> (Option<String>, Option<bool>) {
-        (self.loglevel.clone(), self.logformat.as_deref().map(|form| form == "json"))
+    pub(crate) fn log(&self) -> Wanted {
+        Wanted { filter: self.loglevel.clone(), json: self.logformat.as_deref().map(|form| form == "json") }
     }
 }
 
