@@ -38,6 +38,14 @@ pub fn keep(known: &[GoodState], pin: &str, limit: usize) -> Keeping {
     Keeping { drop: drop.collect(), record: (!is_newest).then_some(next) }
 }
 
+/// The numbers of those states that an Application was put back from: what was recorded after the newest record of the pin it
+/// goes back to. Whoever withdrew them does not mean to come back to them when something later fails.
+pub fn put_away(known: &[GoodState], back_to: &str) -> Vec<i64> {
+    let pins = known.iter().filter(|state| *state.pin == *back_to);
+    let Some(newest) = pins.map(|state| state.revision).max() else { return Vec::new() };
+    known.iter().map(|state| state.revision).filter(|revision| *revision > newest).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +60,19 @@ mod tests {
         assert_eq!(last_good(&known, "d").map(|state| &*state.pin), Some("c"));
         assert_eq!(last_good(&known, "c").map(|state| &*state.pin), Some("b"));
         assert_eq!(last_good(&states(&[(1, "a")]), "a"), None);
+    }
+
+    #[test]
+    fn row_02_what_was_put_back_from_is_not_gone_back_to() {
+        let known = states(&[(1, "a"), (2, "b"), (3, "c")]);
+        assert_eq!(put_away(&known, "a"), [2, 3]);
+        assert_eq!(put_away(&known, "c"), [0; 0]);
+        assert_eq!(put_away(&known, "gone"), [0; 0], "what is not on record tells nothing");
+        assert_eq!(
+            put_away(&states(&[(1, "a"), (2, "b"), (3, "a")]), "a"),
+            [0; 0],
+            "its newest record counts"
+        );
     }
 
     #[test]

@@ -45,6 +45,10 @@ const NOTHING_MATCHES: &str = "no phase matches any Application of this generato
 pub fn decide(at: &Situation<'_>) -> Decision {
     if at.hold == Hold::Deleting {
         return stand_still(at, "the ApplicationSet is being deleted", Vec::new());
+    Decision { back: back::stored(at.stored), ..decide_on(at) }
+}
+
+fn decide_on(at: &Situation<'_>) -> Decision {
     }
     match at.strategy {
         Strategy::Wanted(plan) => match shared_out(at, plan) {

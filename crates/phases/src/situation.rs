@@ -147,6 +147,9 @@ pub struct Decision {
     pub terminate: Vec<Arc<str>>,
     /// States that have proved good, by Application and pin. They are kept before `status` is stored.
     pub good: Vec<(Arc<str>, Arc<str>)>,
+    /// Applications that are put back, as the status that was read says, and the pin each goes back to. What was recorded as
+    /// good after that was put away, and is good no longer.
+    pub back: Vec<(Arc<str>, Arc<str>)>,
     /// Whether a consistent list of the Applications is needed before the next phase opens.
     pub list: bool,
     /// What became of requests that were not answered before. It holds once `status` is stored.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use baton_phases::history::{GoodState, keep, last_good};
+use baton_phases::history::{GoodState, keep, last_good, put_away};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -148,9 +148,43 @@ impl GoodStates {
                 records.filter(move |record| numbers.contains(&record.state.revision)).cloned()
             });
             let names: Vec<Record> = names.collect();
-            self.delete(objects, names).await;
+            let _ = self.delete(objects, names).await;
         }
         Ok(kept)
+    }
+
+    /// Whether states are on record that these Applications, which are put back, were put back from.
+    pub(super) fn is_to_withdraw<'b>(
+        &self,
+        mut back: impl Iterator<Item = &'b (Arc<str>, Arc<str>)>,
+    ) -> bool {
+        back.any(|(name, pin)| !self.put_away(name, pin).is_empty())
+    }
+
+    /// Drops those states. Where that is not allowed, this process at least does not go back to them.
+    pub(super) async fn withdraw<'b>(
+        &mut self,
+        objects: &Objects,
+        back: impl Iterator<Item = &'b (Arc<str>, Arc<str>)>,
+    ) -> Result<(), ApiError> {
+        let records: Vec<Record> = back.flat_map(|(name, pin)| self.put_away(name, pin)).collect();
+        let names: BTreeSet<String> = records.iter().map(|record| record.name.clone()).collect();
+        match self.delete(objects, records).await {
+            Some(error) if error.is_forbidden() => {
+                self.known
+                    .values_mut()
+                    .for_each(|records| records.retain(|record| !names.contains(&record.name)));
+                Ok(())
+            }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn put_away(&self, application: &str, pin: &str) -> Vec<Record> {
+        let Some(records) = self.known.get(application) else { return Vec::new() };
+        let numbers = put_away(&states(records), pin);
+        records.iter().filter(|record| numbers.contains(&record.state.revision)).cloned().collect()
     }
 
     /// Drops states of Applications that are gone, where there are too many.
@@ -159,7 +193,7 @@ impl GoodStates {
             self.known.iter().filter(|(name, _)| !is_known(name)).flat_map(|(_, records)| records);
         let left_over: Vec<Record> = left_over.skip(MOST_LEFT_OVER).cloned().collect();
         if !left_over.is_empty() {
-            self.delete(objects, left_over).await;
+            let _ = self.delete(objects, left_over).await;
         }
     }
 
@@ -216,18 +250,20 @@ impl GoodStates {
         Ok(self.specs.iter().map(|(name, (_, spec))| (name.clone(), spec.clone())).collect())
     }
 
-    async fn delete(&mut self, objects: &Objects, records: Vec<Record>) {
+    /// Deletes records. Gives the first error, where one stays for that.
+    async fn delete(&mut self, objects: &Objects, records: Vec<Record>) -> Option<ApiError> {
         let deletions = records.into_iter().map(|record| async move {
             let deleted = objects.delete(&record.name, Seen { uid: &record.uid, version: None }).await;
             (record, deleted)
         });
         let deletions: Vec<_> = deletions.collect();
         let answers: Vec<_> = stream::iter(deletions).buffered(AT_ONCE).collect().await;
-        let mut gone = BTreeSet::new();
+        let (mut gone, mut first) = (BTreeSet::new(), None);
         for (record, deleted) in answers {
             match deleted {
                 Err(error) if !error.is_conflict() => {
                     tracing::warn!(revision = record.name, %error, "a good state that is not kept is not deleted");
+                    first = first.or(Some(error));
                 }
                 _ => drop(gone.insert(record.name)),
             }
@@ -236,6 +272,7 @@ impl GoodStates {
             records.retain(|record| !gone.contains(&record.name));
         }
         self.known.retain(|_, records| !records.is_empty());
+        first
     }
 
     fn learn(&mut self, object: &Value) -> Option<()> {

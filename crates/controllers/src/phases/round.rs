@@ -149,6 +149,9 @@ impl Phases {
         if hold == Hold::Deleting {
             return Ok(Ruling { set: ground.told, ..ruling });
         }
+        if !self.withdraw_good(&mut ground, memory, &judged).await? {
+            return Ok(ground.changed());
+        }
         if !self.keep_good(&ground, memory, owner, &judged, &mut ruling).await? {
             return Ok(ground.changed());
         }
@@ -218,6 +221,28 @@ impl Phases {
             ruling.notices.push(error("GoodStateLost", message));
         }
         Ok(())
+    }
+
+    /// Takes what Applications were put back from off the record. False if the set has changed.
+    ///
+    /// It is done as soon as the way back is stored, and so before the rollout that comes next could fail and look for
+    /// what to go back to. An old status would take away what has proved good since: the set is read once more.
+    async fn withdraw_good(
+        &self,
+        ground: &mut Ground<'_>,
+        memory: &mut Memory,
+        judged: &[Judged],
+    ) -> Result<bool, PhaseError> {
+        let back = || judged.iter().flat_map(|judged| &judged.decision.back);
+        if !memory.good.is_to_withdraw(back()) {
+            return Ok(true);
+        }
+        if !self.is_current(ground, memory).await? {
+            return Ok(false);
+        }
+        let withdrawn = memory.good.withdraw(&ground.api.revisions, back()).await;
+        withdrawn.map_err(PhaseError::KeepGood)?;
+        Ok(true)
     }
 
     /// Records what has proved good. False if somebody else did as well.

@@ -9,6 +9,13 @@ use super::*;
 type Shares = (Vec<(Arc<str>, Arc<str>)>, Vec<Arc<str>>);
 
 impl Work<'_> {
+/// Who is put back, as a status says, and to what.
+pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str>)> {
+    let entries = status.into_iter().flat_map(|status| &status.phases).flat_map(|phase| &phase.applications);
+    let back = entries.filter(|entry| is_back(&entry.state));
+    back.map(|entry| (entry.name.as_str().into(), entry.pin.as_str().into())).collect()
+}
+
     /// What a phase has changed: with what it goes back to, and without.
     pub(super) fn to_put_back(&self, index: usize) -> Shares {
         let (mut back, mut stays) = (Vec::new(), Vec::new());

@@ -26,6 +26,7 @@ impl Work<'_> {
             cancel: self.calls_to_end(),
             terminate: self.terminations(),
             good: std::mem::take(&mut self.good),
+            back: Vec::new(),
             list: self.list,
             answers: std::mem::take(&mut self.answers),
             notices: std::mem::take(&mut self.notices),

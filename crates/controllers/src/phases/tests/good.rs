@@ -128,3 +128,55 @@ async fn a_good_state_that_somebody_took_away_is_told_of() {
     assert!(matches!(ruling.gates["dev-1"].gate, Gate::Held(_)) && ruling.back.is_empty());
     assert!(ruling.notices.iter().any(|notice| notice.reason == "GoodStateLost"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn row_02_a_state_that_a_person_had_put_back_is_not_gone_back_to_when_the_next_commit_fails() {
+    let mut world = world(10, &["dev-1"]).await;
+    for run in 1..=2 {
+        world.begin_run(run, &format!("p{run}"));
+        world.deploy().await;
+    }
+    assert_eq!(pins(&world, "dev-1"), ["p1", "p2"]);
+    world.requests.rollback_all = Some("back".to_owned());
+    world.wire.fail(|_, call: &super::faults::Call| {
+        (call.method == http::Method::DELETE).then(|| Fault::Refused(500, "no".to_owned()))
+    });
+    world.round().await.expect("the way back is stored");
+    world.round().await.expect_err("what was withdrawn stays on record");
+    assert_eq!(pins(&world, "dev-1"), ["p1", "p2"]);
+    // Whoever takes over finishes it.
+    world.wire.heal();
+    world.crash();
+    world.settle().await;
+    world.see("dev-1", Progress::Done);
+    world.seen.get_mut("dev-1").expect("it is known").pin = "p1".into();
+    world.settle().await;
+    assert_eq!(world.state(0), PhaseState::RolledBack);
+    assert_eq!(pins(&world, "dev-1"), ["p1"], "what was put away is good no longer");
+    world.begin_run(3, "p3");
+    world.settle().await;
+    let failed = Progress::Failed { reason: "Degraded".to_owned(), message: "it is degraded".to_owned() };
+    world.see("dev-1", failed);
+    let ruling = world.settle().await;
+    assert_eq!(ruling.gates["dev-1"].gate, Gate::Back { pin: "p1".into() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_older_than_what_is_on_record_withdraws_nothing() {
+    let mut world = world(10, &["dev-1"]).await;
+    for run in 1..=2 {
+        world.begin_run(run, &format!("p{run}"));
+        world.deploy().await;
+    }
+    let good = world.status();
+    world.requests.rollback_all = Some("back".to_owned());
+    world.round().await.expect("the way back is stored");
+    let old = world.set();
+    assert_eq!(old.status.phases[0].phases[0].state, PhaseState::RollingBack);
+    // Another controller has come to another end since.
+    world.store(&good).await;
+    world.crash();
+    let ruling = world.round_of(&old, true).await.expect("a round");
+    assert!(ruling.again, "the set is looked at again");
+    assert_eq!(pins(&world, "dev-1"), ["p1", "p2"]);
+}
