@@ -1,11 +1,13 @@
 //! Which rollout this is. A new identity begins at the first phase.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baton_api::phase_status::GeneratorPhases;
 use baton_rollout::pin::Fingerprint;
 
 use crate::config::Plan;
+use crate::targets::Target;
 
 /// Which rollout this is, and how far it has been followed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,6 +63,23 @@ mod tests {
     fn plan(hash: &str) -> Plan {
         let caps = crate::config::Caps { hooks: 5, checks: 10, applications: 1000 };
         let hash = Fingerprint::of([hash]);
+/// Whether what is stored is of another generator than the one that stands in its place now: of its Applications none is
+/// left, and there are others. What has passed for those has not passed for these, whoever brought them there: generators
+/// that were put in another order, one that was set before, or a selector that chooses others.
+pub fn is_of_others(stored: &GeneratorPhases, targets: &[Target]) -> bool {
+    let known: BTreeSet<&str> = targets.iter().map(|target| &*target.name).collect();
+    let mut entries = stored.phases.iter().flat_map(|phase| &phase.applications).peekable();
+    // Those of a phase that were left out of the status could be anybody.
+    let unknown = stored
+        .phases
+        .iter()
+        .any(|phase| phase.started_at.is_some() && phase.selected > 0 && phase.applications.is_empty());
+    !known.is_empty()
+        && !unknown
+        && entries.peek().is_some()
+        && !entries.any(|entry| known.contains(entry.name.as_str()))
+}
+
         Plan { path: "".into(), phases: Vec::new(), history: 1, caps, hash }
     }
 
@@ -116,6 +135,32 @@ mod tests {
         let first = follow(None, &plan("a"), 1, &pins(&[("x", "A")]));
         let second = follow(Some(&first), &plan("a"), 2, &pins(&[("x", "B")]));
         let third = follow(Some(&second), &plan("a"), 3, &pins(&[("x", "A")]));
+    #[test]
+    fn what_is_stored_of_others_is_told_from_what_some_have_joined_or_left() {
+        use baton_api::phase_status::{PhaseApplication, PhaseStatus};
+        let stored = |names: &[&str]| {
+            let entry =
+                |name: &&str| PhaseApplication { name: (*name).to_owned(), ..PhaseApplication::default() };
+            let applications = names.iter().map(entry).collect();
+            let phase =
+                PhaseStatus { selected: 2, started_at: started(), applications, ..Default::default() };
+            GeneratorPhases { phases: vec![phase, PhaseStatus::default()], ..GeneratorPhases::default() }
+        };
+        let target = |name: &&str| Target { name: (*name).into(), params: BTreeMap::new() };
+        let is = |names: &[&str], now: &[&str]| {
+            let targets: Vec<Target> = now.iter().map(target).collect();
+            is_of_others(&stored(names), &targets)
+        };
+        assert!(is(&["prod-1", "prod-2"], &["dev-1", "dev-2"]));
+        assert!(!is(&["prod-1", "prod-2"], &["prod-2", "prod-3"]), "one has left, one has joined");
+        assert!(!is(&["prod-1"], &[]), "nobody is there at the moment");
+        assert!(!is(&[], &["dev-1"]), "who belongs to it is kept elsewhere");
+    }
+
+    fn started() -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time> {
+        Some(crate::instant::stored(jiff::Timestamp::UNIX_EPOCH))
+    }
+
         let all = [&first.rollout, &second.rollout, &third.rollout];
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
         let strange = Identity { rollout: "what another version wrote".into(), amended: "its own".into() };

@@ -69,11 +69,15 @@ impl Court<'_> {
         let targets = round.targets.get(&generator).map(Vec::as_slice).unwrap_or_default();
         let (known, read, mut notices) = self.strategy(generator, memory, plans);
         let begin = owner.begin(generator);
-        let id = memory
-            .whole(generator, &begin)
+        let stored = memory.whole(generator, &begin);
+        let is_of_others = stored.is_some_and(|stored| identity::is_of_others(stored, targets));
+        let id = stored
             .map(|stored| Identity { rollout: stored.rollout_id.clone(), amended: stored.amended.clone() });
         let id = match &known {
-            Known::Wanted(plan) => identity::follow(id.as_ref(), plan, round.run, &self.pins(targets)),
+            Known::Wanted(plan) => {
+                let own = id.as_ref().filter(|_| !is_of_others);
+                identity::follow(own, plan, round.run, &self.pins(targets))
+            }
             Known::Invalid(_) | Known::Removed(_) => id.unwrap_or_default(),
         };
         let seen = self.seen(targets, memory, identity::run_of(&id.rollout).unwrap_or(0));

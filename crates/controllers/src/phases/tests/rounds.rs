@@ -300,3 +300,32 @@ async fn an_api_that_drops_the_status_is_told_of() {
     }
     assert!(world.script.made().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_generator_that_takes_the_place_of_another_begins_anew_with_hooks_of_its_own() {
+    let strategy = json!({
+        "type": "phaseDeployment",
+        "phases": [{
+            "name": "only", "targets": [{"matchExpressions": [{"key": "name", "operator": "Exists"}]}],
+            "preHooks": [hook("gate")],
+        }],
+    });
+    let mut world = World::with(strategy.clone(), &["prod-1"], super::world::definition()).await;
+    world.settle().await;
+    world.script.answer("gate", Verdict::Success);
+    world.breathe().await;
+    world.deploy().await;
+    assert_eq!(world.state(0), PhaseState::Complete);
+    // Another is set before it, which is to go just so.
+    let generator = json!({"clusters": {}, "deploymentStrategy": strategy});
+    world.edit(json!({"spec": {"generators": [generator, generator]}})).await;
+    world.targets = [(0, fleet(&["dev-1"])), (1, fleet(&["prod-1"]))].into();
+    world.begin_run(1, "p1");
+    world.see("prod-1", Progress::Done);
+    let ruling = world.settle().await;
+    assert!(matches!(ruling.gates["dev-1"].gate, Gate::Held(_)), "{:?}", ruling.gates["dev-1"]);
+    let states =
+        world.set().status.phases.iter().map(|phases| phases.phases[0].state.clone()).collect::<Vec<_>>();
+    assert_eq!(states, [PhaseState::PreHooks, PhaseState::PreHooks]);
+    assert_eq!(world.script.names(), ["gate"; 3], "what has passed for others has not passed for them");
+}
