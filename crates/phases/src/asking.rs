@@ -9,6 +9,10 @@ use crate::outlook::is_put_back;
 const PUT_BACK: &str = "it was put back, and stays so until a new commit or template";
 
 /// What people ask for.
+/// Why a way back is not ended: half of the Applications would be left with what was to be put away. It ends by itself.
+const GOES_BACK: &str = "it is being put back, and that is not left half done: `baton appset pause` holds it, `baton appset skip` \
+                         passes over an Application that does not get back";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ask {
     /// To end the rollout.
@@ -50,6 +54,12 @@ pub fn refusal(ask: Ask, phases: &GeneratorPhases) -> Option<String> {
         };
     }
     let Some(phase) = open else { return refuse("every phase has ended") };
+    let goes_back = phases.phases.iter().any(|phase| phase.state == PhaseState::RollingBack);
+    match ask {
+        Ask::Abort if goes_back => return refuse(GOES_BACK),
+        Ask::Retry | Ask::Advance if goes_back => return refuse(PUT_BACK),
+        _ => {}
+    }
     if phase.state == PhaseState::Pending {
         return refuse("no phase has begun");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_api::ApplicationSet;
 use baton_api::names::baton::{ABORT, ADVANCE, PIN, RETRY, ROLLBACK, ROLLBACK_ALL};
-use baton_api::phase_status::{GeneratorPhases, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseApplicationState, PhaseStatus};
 use baton_api::strategy::StrategyType;
 use baton_phases::{self as phases, Ask, refusal};
 use baton_rollout::explain::{self, Standing};
@@ -236,7 +236,7 @@ impl Rollback {
         desk.has_phases()?;
         let ask = if self.all { Ask::RollbackAll } else { Ask::Rollback };
         desk.grants(ask, &desk.standing(), true)?;
-        if desk.phases().all(|phase| phase.updated == 0) {
+        if desk.phases().all(has_changed_nothing) {
             return Err(Failure::failed(format!(
                 "nothing to put back in {}: its phases have changed nothing yet",
                 self.set
@@ -268,6 +268,15 @@ impl Skip {
         }
         Ok(())
     }
+}
+
+/// Whether a phase has neither brought nor put back anybody.
+fn has_changed_nothing(phase: &PhaseStatus) -> bool {
+    let counts = |entry: &PhaseApplication| {
+        use PhaseApplicationState as S;
+        matches!(entry.state, S::RollingBack | S::RolledBack | S::RollbackFailed)
+    };
+    phase.updated == 0 && !phase.applications.iter().any(counts)
 }
 
 /// Whether a generator of the set goes in phases, or did until they are through.

@@ -73,7 +73,7 @@ async fn a_rollout_is_tried_again_put_back_and_ended_as_people_ask_and_what_cann
     appset(&stage, &["rollback", "--all"], 0);
     stage.until("everything is put back", |phases| states(phases) == ["RolledBack", "RolledBack"]).await;
     assert_eq!(stage.coloured("blue").await, ["prod-1", "prod-2"], "the clusters have what they had before");
-    watch_tells(&stage, "a person had the whole rollout put back");
+    watch_tells(&stage, "a person asked for the whole rollout to be put back");
     for words in [&["rollback", "--all"][..], &["rollback"]] {
         let refused = appset(&stage, words, 3);
         assert!(refused.contains("it was put back already"), "{refused}");

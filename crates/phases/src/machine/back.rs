@@ -4,11 +4,11 @@ use baton_rules::{Rule, holds};
 
 use super::failing::NAMED;
 use super::*;
+use crate::instant::after;
 
 /// Applications and the pins they go back to, and those that have none to go back to.
 type Shares = (Vec<(Arc<str>, Arc<str>)>, Vec<Arc<str>>);
 
-impl Work<'_> {
 /// Who is put back, as a status says, and to what.
 pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str>)> {
     let entries = status.into_iter().flat_map(|status| &status.phases).flat_map(|phase| &phase.applications);
@@ -16,6 +16,7 @@ pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str
     back.map(|entry| (entry.name.as_str().into(), entry.pin.as_str().into())).collect()
 }
 
+impl Work<'_> {
     /// What a phase has changed: with what it goes back to, and without.
     pub(super) fn to_put_back(&self, index: usize) -> Shares {
         let (mut back, mut stays) = (Vec::new(), Vec::new());
@@ -58,9 +59,13 @@ pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str
     pub(super) fn follow_back(&mut self) {
         use PhaseApplicationState as S;
         let now = self.at.now;
+        let turn = self.turn_back();
         let known: BTreeSet<&str> = self.at.targets.iter().map(|target| &*target.name).collect();
         let awaited = |entry: &PhaseApplication| matches!(entry.state, S::RollingBack | S::RollbackFailed);
-        for phase in self.next.phases.iter_mut().filter(|phase| phase.applications.iter().any(awaited)) {
+        let paused = self.at.hold == Hold::Paused;
+        let plans = self.plan.phases.iter();
+        let phases = self.next.phases.iter_mut().zip(plans);
+        for (phase, plan) in phases.filter(|(phase, _)| phase.applications.iter().any(awaited)) {
             let mut failure = phase.failure.take().unwrap_or_default();
             // Who has left the set meanwhile is not waited for.
             phase.applications.retain(|entry| known.contains(entry.name.as_str()));
@@ -71,6 +76,14 @@ pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str
                     _ if !holds(Rule::BackIsProved) => (S::RolledBack, &mut failure.rolled_back),
                     // It is kept where it goes back to, and gives way to others.
                     Some(Progress::Failed { .. }) if entry.state == S::RollingBack => {
+                        (S::RollbackFailed, &mut failure.not_rolled_back)
+                    }
+                    // So does what takes too long, whatever keeps it; people may take their time.
+                    Some(Progress::AwaitingApproval(_)) => continue,
+                    _ if !paused
+                        && turn.contains(entry.name.as_str())
+                        && back_by(entry, plan).is_some_and(|late| late <= now) =>
+                    {
                         (S::RollbackFailed, &mut failure.not_rolled_back)
                     }
                     _ => continue,
@@ -89,6 +102,31 @@ pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str
             }
             phase.failure = Some(failure);
         }
+        self.begin_turns(&turn);
+    }
+
+    /// The time of those whose turn has come begins now.
+    fn begin_turns(&mut self, before: &BTreeSet<Arc<str>>) {
+        let (now, turn) = (self.at.now, self.turn_back());
+        let entries = self.next.phases.iter_mut().flat_map(|phase| &mut phase.applications);
+        let rolling = entries.filter(|entry| entry.state == PhaseApplicationState::RollingBack);
+        for entry in rolling {
+            let name = entry.name.as_str();
+            if turn.contains(name) && !before.contains(name) {
+                entry.since = moment(now);
+            }
+        }
+    }
+
+    /// When the next of those whose turn it is has taken too long.
+    pub(super) fn backs_late_at(&self) -> impl Iterator<Item = Timestamp> + '_ {
+        let turn = self.turn_back();
+        let phases = self.next.phases.iter().zip(&self.plan.phases);
+        phases.flat_map(move |(phase, plan)| {
+            let entries = phase.applications.iter();
+            let theirs = entries.filter(|entry| turn.contains(entry.name.as_str()));
+            theirs.filter_map(|entry| back_by(entry, plan)).collect::<Vec<_>>()
+        })
     }
 
     /// Those whose turn it is to be put back: of the last phase that has such, the last by name, as many as may be under
@@ -102,4 +140,10 @@ pub(super) fn stored(status: Option<&GeneratorPhases>) -> Vec<(Arc<str>, Arc<str
         let last_first = phase.applications.iter().rev().filter(rolling);
         last_first.take(most).map(|entry| entry.name.as_str().into()).collect()
     }
+}
+
+/// By when an Application whose turn it is to go back is to be there. It has as long as it had to come.
+fn back_by(entry: &PhaseApplication, plan: &PhasePlan) -> Option<Timestamp> {
+    let since = entry.since.as_ref().filter(|_| entry.state == PhaseApplicationState::RollingBack)?;
+    Some(after(since.0, plan.deadline))
 }

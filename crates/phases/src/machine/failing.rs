@@ -17,7 +17,8 @@ pub(super) const NAMED: usize = 100;
 pub(super) const LEFT: &str =
     "whoever of its Applications was not changed is changed by the next commit or template";
 /// What a person can do after a rollback.
-const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays so until then";
+const AFTER_ROLLBACK: &str = "a new commit or template: what was put back stays so until then; \
+                              `baton appset skip` passes over whoever does not get back";
 
 impl Work<'_> {
     /// A phase has failed: does what it says is to be done then.

@@ -86,10 +86,10 @@ impl Work<'_> {
     fn roll_back(&mut self) -> Result<(), String> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let index = self.current().min(last);
-        if self.next.phases[index].state == PhaseState::Complete {
+        if !self.is_busy(index) {
             self.has_good(index..=index)?;
         }
-        let message = "a person had the phase put back".to_owned();
+        let message = "a person asked for the phase to be put back".to_owned();
         self.end(index, "RollbackByRequest", message, Action::Rollback);
         self.set_current(index);
         self.next.finished_at = None;
@@ -99,19 +99,20 @@ impl Work<'_> {
     fn roll_back_all(&mut self) -> Result<(), String> {
         let last = self.next.phases.len().checked_sub(1).ok_or("there are no phases")?;
         let current = self.current().min(last);
-        if self.next.phases[current].state == PhaseState::Complete {
+        if !self.is_busy(current) {
             self.has_good(0..=last)?;
         }
         // Later ones too: a rollout that went back to an earlier phase, for somebody who joined it, has changed those.
         let open: Vec<usize> = (0..=last).rev().filter(|index| self.is_not_back(*index).is_ok()).collect();
         let goes = open.iter().any(|index| !self.to_put_back(*index).0.is_empty());
-        let mut any = false;
+        let (mut any, mut left) = (false, Vec::new());
         for index in open {
             let (back, stays) = self.to_put_back(index);
             if index != current && back.is_empty() && (stays.is_empty() || !goes) {
+                left.extend(stays);
                 continue;
             }
-            let message = "a person had the whole rollout put back".to_owned();
+            let message = "a person asked for the whole rollout to be put back".to_owned();
             self.end(index, "RollbackByRequest", message, Action::Rollback);
             // Whatever the phase itself had changed, the run does not go on from where others were put back.
             if let Some(failure) = self.phase(index).failure.as_mut().filter(|_| goes) {
@@ -122,12 +123,23 @@ impl Work<'_> {
         if !any {
             return self.is_not_back(current);
         }
+        // Where nothing goes back, those of phases that are left alone are told of as well.
+        if let Some(failure) = self.phase(current).failure.as_mut() {
+            failure.not_rolled_back.extend(left.iter().map(|name| name.to_string()));
+            failure.not_rolled_back.truncate(super::failing::NAMED);
+        }
         self.set_current(current);
         self.next.finished_at = None;
         Ok(())
     }
 
-    /// What has ended well is left alone where nothing of it can be put back.
+    /// Whether a phase has begun and not ended: to put it back is to end it, also where there is nothing to go back to.
+    fn is_busy(&self, index: usize) -> bool {
+        let state = &self.next.phases[index].state;
+        *state == PhaseState::PreHooks || is_under_way(state)
+    }
+
+    /// What has ended is left alone where nothing of it can be put back.
     fn has_good(&self, mut phases: RangeInclusive<usize>) -> Result<(), String> {
         match phases.any(|index| !self.to_put_back(index).0.is_empty()) {
             true => Ok(()),

@@ -91,6 +91,10 @@ impl Work<'_> {
         if let Some(role) = role_of(&phase.state) {
             self.waiting_calls(phase, role, &mut wait);
         }
+        let turn = self.turn_back();
+        for name in turn.iter().rev() {
+            wait(name, format!("{name} is being put back{}", self.why_not_back(name)), None);
+        }
         for entry in &phase.applications {
             let message = match entry.state {
                 PhaseApplicationState::Updating if is_under_way(&phase.state) => match self.seen(&entry.name)
@@ -112,7 +116,12 @@ impl Work<'_> {
                 PhaseApplicationState::Held if is_under_way(&phase.state) => {
                     format!("{} has not started", entry.name)
                 }
-                PhaseApplicationState::RollingBack => format!("{} is being put back", entry.name),
+                PhaseApplicationState::RollingBack if !turn.contains(entry.name.as_str()) => {
+                    format!("{} is put back when its turn comes", entry.name)
+                }
+                PhaseApplicationState::RollbackFailed => {
+                    format!("{} was not put back in time{}", entry.name, self.why_not_back(&entry.name))
+                }
                 _ => continue,
             };
             wait(&entry.name, message, None);
@@ -133,6 +142,16 @@ impl Work<'_> {
             );
         }
         waits
+    }
+
+    /// What keeps an Application from being back, as far as that is known.
+    fn why_not_back(&self, name: &str) -> String {
+        match self.seen(name).map(|seen| &seen.progress) {
+            Some(Progress::Regressed(why) | Progress::Stuck(why)) => format!(": {why}"),
+            Some(Progress::Failed { message, .. }) => format!(": {message}"),
+            Some(Progress::AwaitingApproval(what)) => format!(": it needs approval: {what}"),
+            _ => String::new(),
+        }
     }
 
     fn waiting_calls(
@@ -237,6 +256,7 @@ impl Work<'_> {
             let plan = self.phase_plan(index);
             times.extend(phase.applications.iter().filter_map(|entry| self.late_at(entry, plan)));
         }
+        times.extend(self.backs_late_at());
         times.into_iter().filter(|time| *time > self.at.now).min()
     }
 }

@@ -1,7 +1,9 @@
 //! Putting Applications back.
 
+use std::time::Duration;
+
 use baton_api::phase_status::{PhaseApplicationState, PhaseState};
-use baton_phases::{Gate, Progress};
+use baton_phases::{Ask, Gate, Hold, Progress, refusal};
 
 use crate::world::{World, broken, hook, phase, seen};
 
@@ -192,5 +194,96 @@ fn rollback_of_all_where_nothing_has_a_good_state_only_stops_the_open_phase() {
     world.settle();
     assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::Failed));
     let failure = world.phase(1).failure.clone().expect("a failure");
-    assert_eq!((failure.action.as_str(), failure.not_rolled_back), ("stop", vec!["prod-a".to_owned()]));
+    let nobody = vec!["prod-a".to_owned(), "dev-a".to_owned()];
+    assert_eq!((failure.action.as_str(), failure.not_rolled_back), ("stop", nobody), "all are told of");
+}
+
+#[test]
+fn who_does_not_get_back_in_time_gives_way_to_the_others_and_is_named() {
+    let more = "maxConcurrent: 1\nprogressDeadline: 1m";
+    let mut world = world(more, &["dev-a", "dev-b", "dev-c"]);
+    world.wait(Duration::from_secs(30));
+    world.fail("dev-a");
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-c"]);
+    arrives(&mut world, "dev-c", Progress::UnderWay);
+    let told = |world: &World| {
+        world.look().waits.into_iter().map(|wait| (wait.object, wait.message)).collect::<Vec<_>>()
+    };
+    let first = ("dev-c".to_owned(), "dev-c is being put back".to_owned());
+    assert_eq!(told(&world)[0], first, "whose turn it is comes first");
+    assert_eq!(told(&world)[1].1, "dev-a is put back when its turn comes");
+    world.wait(Duration::from_secs(59));
+    let wake = world.settle().wake.expect("it is looked at again");
+    assert_eq!((going_back(&world), wake), (vec!["dev-c".to_owned()], world.now + Duration::from_secs(1)));
+    world.wait(Duration::from_secs(1));
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-b", "dev-c"], "it is kept where it goes, and gives way");
+    assert_eq!(world.phase(0).failure.clone().expect("a failure").not_rolled_back, ["dev-c"]);
+    assert!(told(&world).iter().any(|(_, message)| message == "dev-c was not put back in time"));
+    // The time of the next begins with its turn.
+    world.wait(Duration::from_secs(59));
+    world.settle();
+    assert_eq!(going_back(&world), ["dev-b", "dev-c"]);
+    arrives(&mut world, "dev-b", Progress::Done);
+    arrives(&mut world, "dev-a", Progress::Done);
+    assert_eq!(world.state(0), PhaseState::Failed);
+    arrives(&mut world, "dev-c", Progress::Done);
+    assert_eq!(world.state(0), PhaseState::RolledBack);
+}
+
+#[test]
+fn no_time_runs_for_a_way_back_that_people_hold() {
+    let mut world = world("progressDeadline: 1m", &["dev-a", "dev-b"]);
+    world.fail("dev-a");
+    world.settle();
+    arrives(&mut world, "dev-a", Progress::AwaitingApproval("a Namespace is to be deleted".into()));
+    arrives(&mut world, "dev-b", Progress::Done);
+    world.wait(Duration::from_secs(3600));
+    world.settle();
+    assert_eq!(world.state(0), PhaseState::RollingBack);
+    let mut unpaused = world.clone();
+    arrives(&mut unpaused, "dev-a", Progress::UnderWay);
+    assert_eq!(unpaused.state(0), PhaseState::Failed, "nobody holds it any more");
+    let mut paused = self::world("progressDeadline: 1m", &["dev-a"]);
+    paused.fail("dev-a");
+    paused.settle();
+    paused.hold = Hold::Paused;
+    paused.wait(Duration::from_secs(3600));
+    paused.settle();
+    assert_eq!(paused.state(0), PhaseState::RollingBack);
+}
+
+#[test]
+fn a_way_back_is_not_aborted_half_done() {
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", "maxConcurrent: 1");
+    let mut world = World::new(&phases, &["dev-a", "prod-a", "prod-b"]);
+    world.deploy();
+    world.requests.rollback_all = Some("1".into());
+    world.settle();
+    let why = refusal(Ask::Abort, world.status()).expect("it is refused before it is asked");
+    assert!(why.contains("`baton appset skip`"), "{why}");
+    let before = world.status().phases.clone();
+    world.requests.abort = Some("1".into());
+    let decision = world.settle();
+    assert_eq!(decision.notices.iter().filter(|notice| notice.reason == "RequestRefused").count(), 1);
+    assert_eq!(world.status().phases, before);
+    for name in ["prod-b", "prod-a", "dev-a"] {
+        arrives(&mut world, name, Progress::Done);
+    }
+    assert_eq!([world.state(0), world.state(1)], [PhaseState::RolledBack, PhaseState::RolledBack]);
+}
+
+#[test]
+fn who_was_put_back_from_what_is_known_as_soon_as_that_is_stored() {
+    let mut world = world("", &["dev-a"]);
+    world.fail("dev-a");
+    assert_eq!(world.tick().back, [], "nothing follows from what is not stored");
+    let back = [("dev-a".into(), "old".into())];
+    assert_eq!(world.look().back, back);
+    arrives(&mut world, "dev-a", Progress::Done);
+    assert_eq!(world.look().back, back);
+    world.rollout = "2-a-c".into();
+    assert_eq!(world.tick().back, back, "also when the next rollout begins");
+    assert_eq!(world.tick().back, []);
 }

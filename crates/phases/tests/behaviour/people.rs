@@ -199,6 +199,32 @@ fn what_has_ended_well_and_cannot_be_put_back_is_left_alone() {
 }
 
 #[test]
+fn a_phase_that_has_failed_with_nothing_to_go_back_to_is_not_told_to_be_put_back() {
+    let hooks = format!("preHooks: [{}]", hook("gate", ""));
+    let phases = phase("dev", "dev", "") + &phase("prod", "prod", &hooks);
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.seen.values_mut().for_each(|one| one.good = None);
+    world.deploy();
+    world.answer("gate", broken());
+    world.settle();
+    assert_eq!((world.state(0), world.state(1)), (PhaseState::Complete, PhaseState::Failed));
+    let before = world.status().phases.clone();
+    world.requests.rollback_all = Some("1".into());
+    world.requests.rollback = Some("1".into());
+    let decision = world.tick();
+    assert_eq!(refusals(&decision).len(), 2, "{:?}", refusals(&decision));
+    for refused in refusals(&decision) {
+        assert!(refused.contains("no Application has a good state to go back to"), "{refused}");
+    }
+    assert_eq!(world.status().phases, before);
+    // What can go back does.
+    world.seen.get_mut("dev-a").expect("it is there").good = Some("old".into());
+    world.requests.rollback_all = Some("2".into());
+    assert_eq!(refusals(&world.tick()).len(), 0);
+    assert_eq!(world.state(0), PhaseState::RollingBack);
+}
+
+#[test]
 fn a_request_is_answered_once() {
     let phases = phase("dev", "dev", "waitDuration: 1h") + &phase("prod", "prod", "waitDuration: 1h");
     let mut world = World::new(&phases, &["dev-a", "prod-a"]);

@@ -229,9 +229,18 @@ impl World {
     pub(crate) fn break_down(&mut self, name: &str) {
         while self.answer(name, broken()) > 0 {
             let wake = self.settle().wake;
-            self.now = wake.filter(|_| self.calling().is_empty()).unwrap_or(self.now);
+            // What is woken for after the last attempt is not the call.
+            let goes_on = self.calling().is_empty() && self.is_tried_again(name);
+            self.now = wake.filter(|_| goes_on).unwrap_or(self.now);
             self.settle();
         }
+    }
+
+    fn is_tried_again(&self, name: &str) -> bool {
+        let phases = self.status().phases.iter();
+        let mut results =
+            phases.flat_map(|phase| phase.pre_hooks.iter().chain(&phase.checks).chain(&phase.post_hooks));
+        results.any(|result| result.name == name && result.state == HookState::Retrying)
     }
 
     pub(crate) fn status(&self) -> &GeneratorPhases {
