@@ -190,6 +190,7 @@ impl Sheet {
                 Standing::Open if cancelled => HookState::Cancelled,
                 Standing::Open => HookState::Running,
                 Standing::Failed => HookState::Failed,
+                Standing::Passed if failed > 0 => HookState::Ignored,
                 Standing::Passed => HookState::Succeeded,
             };
         }

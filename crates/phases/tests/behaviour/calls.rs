@@ -324,3 +324,16 @@ fn row_29_who_is_not_healthy_again_in_time_fails_the_phase_and_nothing_is_called
     let failure = world.phase(0).failure.clone().expect("a failure");
     assert_eq!(failure.reason, "ProgressDeadlineExceeded");
 }
+
+#[test]
+fn a_call_that_has_failed_for_all_and_is_ignored_is_not_told_to_have_succeeded() {
+    let hook = hook_per_target("h", ", failurePolicy: ignore");
+    let mut world = world(&format!("preHooks: [{hook}]"), 2);
+    world.settle();
+    assert_eq!(world.answer("h", broken()), 2);
+    world.settle();
+    let summary = world.phase(0).pre_hooks.iter().find(|result| result.target.is_empty());
+    let summary = summary.expect("one that sums them up");
+    assert_eq!((summary.state.clone(), summary.failed), (HookState::Ignored, 2));
+    assert_eq!(world.state(0), PhaseState::Deploying, "and it is passed over");
+}
