@@ -3,16 +3,17 @@
 use baton_api::phase_status::{GeneratorPhases, PhaseState, PhaseStatus};
 
 use crate::machine::is_frozen;
+use crate::machine::released::REMOVED;
 use crate::outlook::is_put_back;
 
 /// Why what was put back is not gone on with.
 const PUT_BACK: &str = "it was put back, and stays so until a new commit or template";
 
-/// What people ask for.
 /// Why a way back is not ended: half of the Applications would be left with what was to be put away. It ends by itself.
 const GOES_BACK: &str = "it is being put back, and that is not left half done: `baton appset pause` holds it, `baton appset skip` \
                          passes over an Application that does not get back";
 
+/// What people ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ask {
     /// To end the rollout.
@@ -53,17 +54,20 @@ pub fn refusal(ask: Ask, phases: &GeneratorPhases) -> Option<String> {
             Some(_) => None,
         };
     }
-    let Some(phase) = open else { return refuse("every phase has ended") };
     let goes_back = phases.phases.iter().any(|phase| phase.state == PhaseState::RollingBack);
     match ask {
         Ask::Abort if goes_back => return refuse(GOES_BACK),
         Ask::Retry | Ask::Advance if goes_back => return refuse(PUT_BACK),
         _ => {}
     }
+    let Some(phase) = open else { return refuse("every phase has ended") };
     if phase.state == PhaseState::Pending {
         return refuse("no phase has begun");
     }
+    // Whoever is held by a phase that has failed since the field was removed is let go by either.
+    let removed = phases.granted.contains_key(REMOVED) && is_frozen(phase);
     match ask {
+        Ask::Abort | Ask::Advance if removed => None,
         Ask::Abort if is_frozen(phase) => refuse("it has ended already"),
         Ask::Retry if !is_frozen(phase) => refuse("nothing has failed that is not tried by itself"),
         Ask::Retry | Ask::Advance if is_put_back(phase) => refuse(PUT_BACK),

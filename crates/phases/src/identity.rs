@@ -33,7 +33,19 @@ pub fn follow(
     run: u64,
     pins: &BTreeMap<Arc<str>, Arc<str>>,
 ) -> Identity {
-    let (run, config) = (run.to_string(), plan.hash.to_string());
+    of(stored, &plan.hash.to_string(), run, pins)
+}
+
+/// The same where the field was removed: phases are what they were.
+pub fn follow_removed(stored: &Identity, run: u64, pins: &BTreeMap<Arc<str>, Arc<str>>) -> Identity {
+    match stored.rollout.split('-').nth(1) {
+        Some(config) => of(Some(stored), config, run, pins),
+        None => stored.clone(),
+    }
+}
+
+fn of(stored: Option<&Identity>, config: &str, run: u64, pins: &BTreeMap<Arc<str>, Arc<str>>) -> Identity {
+    let run = run.to_string();
     let content = pins.iter().flat_map(|(name, pin)| [name.as_bytes(), pin.as_bytes()]);
     let content = Fingerprint::of(content).to_string();
     if let Some(stored) = stored {
@@ -51,18 +63,6 @@ pub fn follow(
     Identity { rollout: format!("{run}-{config}-{content}"), amended: String::new() }
 }
 
-/// The run that a stored identity is of.
-pub fn run_of(stored: &str) -> Option<u64> {
-    stored.split_once('-')?.0.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(hash: &str) -> Plan {
-        let caps = crate::config::Caps { hooks: 5, checks: 10, applications: 1000 };
-        let hash = Fingerprint::of([hash]);
 /// Whether what is stored is of another generator than the one that stands in its place now: of its Applications none is
 /// left, and there are others. What has passed for those has not passed for these, whoever brought them there: generators
 /// that were put in another order, one that was set before, or a selector that chooses others.
@@ -80,6 +80,18 @@ pub fn is_of_others(stored: &GeneratorPhases, targets: &[Target]) -> bool {
         && !entries.any(|entry| known.contains(entry.name.as_str()))
 }
 
+/// The run that a stored identity is of.
+pub fn run_of(stored: &str) -> Option<u64> {
+    stored.split_once('-')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(hash: &str) -> Plan {
+        let caps = crate::config::Caps { hooks: 5, checks: 10, applications: 1000 };
+        let hash = Fingerprint::of([hash]);
         Plan { path: "".into(), phases: Vec::new(), history: 1, caps, hash }
     }
 
@@ -124,18 +136,6 @@ pub fn is_of_others(stored: &GeneratorPhases, targets: &[Target]) -> bool {
     }
 
     #[test]
-    fn an_identity_tells_its_run() {
-        let first = follow(None, &plan("a"), 17, &pins(&[("x", "1")]));
-        assert_eq!(run_of(&first.rollout), Some(17));
-        assert_eq!(run_of("what another version wrote"), None);
-    }
-
-    #[test]
-    fn going_back_to_something_earlier_is_a_rollout_of_its_own() {
-        let first = follow(None, &plan("a"), 1, &pins(&[("x", "A")]));
-        let second = follow(Some(&first), &plan("a"), 2, &pins(&[("x", "B")]));
-        let third = follow(Some(&second), &plan("a"), 3, &pins(&[("x", "A")]));
-    #[test]
     fn what_is_stored_of_others_is_told_from_what_some_have_joined_or_left() {
         use baton_api::phase_status::{PhaseApplication, PhaseStatus};
         let stored = |names: &[&str]| {
@@ -161,6 +161,18 @@ pub fn is_of_others(stored: &GeneratorPhases, targets: &[Target]) -> bool {
         Some(crate::instant::stored(jiff::Timestamp::UNIX_EPOCH))
     }
 
+    #[test]
+    fn an_identity_tells_its_run() {
+        let first = follow(None, &plan("a"), 17, &pins(&[("x", "1")]));
+        assert_eq!(run_of(&first.rollout), Some(17));
+        assert_eq!(run_of("what another version wrote"), None);
+    }
+
+    #[test]
+    fn going_back_to_something_earlier_is_a_rollout_of_its_own() {
+        let first = follow(None, &plan("a"), 1, &pins(&[("x", "A")]));
+        let second = follow(Some(&first), &plan("a"), 2, &pins(&[("x", "B")]));
+        let third = follow(Some(&second), &plan("a"), 3, &pins(&[("x", "A")]));
         let all = [&first.rollout, &second.rollout, &third.rollout];
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
         let strange = Identity { rollout: "what another version wrote".into(), amended: "its own".into() };

@@ -15,7 +15,7 @@ mod calling;
 mod deploying;
 mod failing;
 mod gates;
-mod released;
+pub(crate) mod released;
 mod requests;
 mod stages;
 mod summary;
@@ -38,17 +38,19 @@ use crate::machine::requests::NOT_FOLLOWED;
 use crate::situation::{Decision, Gate, Hold, Notice, Progress, Seen, Situation, Strategy, Wait};
 use crate::targets::{Roster, assign_on, entry};
 
+/// Why a phase has ended that a person aborted.
+const ABORTED_BY_REQUEST: &str = "AbortedByRequest";
 /// Why everybody is held where phases are for others.
 const NOTHING_MATCHES: &str = "no phase matches any Application of this generator: mend its targets";
 
 /// Decides.
 pub fn decide(at: &Situation<'_>) -> Decision {
-    if at.hold == Hold::Deleting {
-        return stand_still(at, "the ApplicationSet is being deleted", Vec::new());
     Decision { back: back::stored(at.stored), ..decide_on(at) }
 }
 
 fn decide_on(at: &Situation<'_>) -> Decision {
+    if at.hold == Hold::Deleting {
+        return stand_still(at, "the ApplicationSet is being deleted", Vec::new());
     }
     match at.strategy {
         Strategy::Wanted(plan) => match shared_out(at, plan) {

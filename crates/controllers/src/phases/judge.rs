@@ -81,6 +81,11 @@ impl Court<'_> {
             Known::Invalid(_) | Known::Removed(_) => id.unwrap_or_default(),
         };
         let seen = self.seen(targets, memory, identity::run_of(&id.rollout).unwrap_or(0));
+        // What is open is finished as what it was begun as; whether there is something newer tells who is let go after it.
+        let id = match &known {
+            Known::Removed(_) => identity::follow_removed(&id, round.run, &self.pins(targets)),
+            Known::Wanted(_) | Known::Invalid(_) => id,
+        };
         let stored = memory.whole(generator, &begin);
         let kind = self.set.spec.generators.get(generator).and_then(|it| kinds(it).first().copied());
         let kind = kind.or(stored.map(|stored| stored.generator_type.as_str())).unwrap_or_default();

@@ -37,8 +37,15 @@ impl Work<'_> {
                 ..GeneratorPhases::default()
             };
         }
+        if !self.last {
+            self.next.granted.remove(released::REMOVED);
+        }
         self.next.generator_type = self.at.kind.to_owned();
-        self.next.amended = self.at.amended.to_owned();
+        self.next.amended = match crate::identity::run_of(self.at.rollout) {
+            // What comes while a phase is finished whose field is gone is of that phase.
+            Some(run) if self.last && self.next.rollout_id != self.at.rollout => run.to_string(),
+            _ => self.at.amended.to_owned(),
+        };
         self.next.total_phases = count(self.plan.phases.len());
         if !self.last {
             let unassigned = &self.roster.unassigned;

@@ -22,17 +22,17 @@ impl Requests {
         };
         Ask::ALL.into_iter().filter_map(move |ask| Some((ask, text(ask)?)))
     }
+}
 
-    /// Those that a status does not say the answer to.
-    fn unanswered<'r>(&'r self, status: &GeneratorPhases) -> Vec<(Ask, &'r String)> {
-        let is_news = |(ask, text): &(Ask, &String)| status.granted.get(ask.as_str()) != Some(*text);
-        self.texts().filter(is_news).collect()
-    }
+/// Those that a status does not say the answer to.
+pub(super) fn unanswered<'r>(requests: &'r Requests, status: &GeneratorPhases) -> Vec<(Ask, &'r String)> {
+    let is_news = |(ask, text): &(Ask, &String)| status.granted.get(ask.as_str()) != Some(*text);
+    requests.texts().filter(is_news).collect()
 }
 
 /// Refuses what was not answered before: it is not done later, when nobody thinks of it any more.
 pub(super) fn refuse_all(status: &mut GeneratorPhases, requests: &Requests, why: &str) -> Vec<Answer> {
-    let news = requests.unanswered(status);
+    let news = unanswered(requests, status);
     let mut note = |(ask, text): (Ask, &String)| note(status, ask, text, Some(why.to_owned()));
     news.into_iter().map(&mut note).collect()
 }
@@ -55,7 +55,7 @@ impl Work<'_> {
     /// Answers what was not answered before. What cannot be done is said until the same is asked for again or something
     /// else is granted, and not done later.
     pub(super) fn grant(&mut self) {
-        for (ask, text) in self.at.requests.unanswered(&self.next) {
+        for (ask, text) in unanswered(self.at.requests, &self.next) {
             let answer = match refusal(ask, &self.next) {
                 Some(why) => Err(why),
                 None => match ask {
@@ -79,7 +79,7 @@ impl Work<'_> {
 
     fn abort(&mut self) -> Result<(), String> {
         let index = self.current();
-        self.end(index, "AbortedByRequest", "a person aborted the rollout".to_owned(), Action::Abort);
+        self.end(index, ABORTED_BY_REQUEST, "a person aborted the rollout".to_owned(), Action::Abort);
         Ok(())
     }
 

@@ -70,6 +70,91 @@ fn row_44_a_rollout_that_has_ended_or_failed_has_no_open_phase() {
     assert_eq!(world.open().len(), 4);
 }
 
+/// The check of the open phase fails after the field was removed.
+fn failed_since(action: &str) -> World {
+    let fields = format!("checks: [{}]\nonFailure: {{action: {action}}}", hook("c", ""));
+    let phases = phase("dev", "dev", &fields) + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    world.removed = Some(Some(world.plan.clone()));
+    world.settle();
+    world.break_down("c");
+    world
+}
+
+fn is_back(world: &World) -> bool {
+    matches!(world.look().gates["dev-a"], baton_phases::Gate::Back { .. })
+}
+
+#[test]
+fn row_44_what_fails_after_the_removal_is_put_back_and_stays_so() {
+    let mut world = failed_since("rollback");
+    assert_eq!((world.state(0), is_back(&world)), (PhaseState::RollingBack, true));
+    // To put back begins a run, whose content is the same.
+    world.seen.get_mut("dev-a").expect("it is there").pin = "old".into();
+    world.see("dev-a", Progress::Done);
+    let decision = world.settle();
+    assert_eq!((world.state(0), is_back(&world)), (PhaseState::RolledBack, true));
+    assert_eq!(world.open(), ["dev-a"], "prod is not changed to what has just failed");
+    let told = &decision.notices[0].message;
+    assert!(told.contains("`baton appset advance`") && told.contains("1 Applications are held"), "{told}");
+}
+
+#[test]
+fn row_44_who_is_held_by_what_failed_after_the_removal_is_let_go_by_people_and_by_something_newer() {
+    use baton_phases::{Ask, refusal};
+    type Turn = fn(&mut World);
+    let lets_go: [Turn; 3] = [
+        |world| world.requests.advance = Some("1".into()),
+        |world| world.requests.abort = Some("1".into()),
+        |world| world.rollout = "2-a-c".into(),
+    ];
+    for action in ["stop", "rollback"] {
+        for turn in lets_go {
+            let mut world = failed_since(action);
+            world.seen.get_mut("dev-a").expect("it is there").pin = "old".into();
+            world.see("dev-a", Progress::Done);
+            world.settle();
+            assert!(!world.open().contains(&"prod-a".to_owned()), "{action}");
+            assert_eq!([Ask::Advance, Ask::Abort].map(|ask| refusal(ask, world.status())), [None, None]);
+            turn(&mut world);
+            world.settle();
+            assert_eq!((world.open().len(), world.stored.clone()), (2, None), "{action}");
+        }
+    }
+}
+
+#[test]
+fn row_44_a_commit_in_the_middle_of_what_is_finished_does_not_let_go_who_it_fails_for() {
+    let fields = format!("checks: [{}]", hook("c", ""));
+    let phases = phase("dev", "dev", &fields) + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.deploy();
+    world.removed = Some(Some(world.plan.clone()));
+    world.settle();
+    world.rollout = "2-a-c".into();
+    world.settle();
+    assert_eq!(world.status().amended, "2", "it is of the phase that is finished");
+    // As the identity follows from that.
+    world.rollout = "1-a-b".into();
+    world.break_down("c");
+    assert_eq!((world.state(0), world.open()), (PhaseState::Failed, vec!["dev-a".to_owned()]));
+}
+
+#[test]
+fn phases_that_are_written_again_forget_that_they_were_removed() {
+    let mut world = failed_since("stop");
+    world.removed = None;
+    world.rollout = "2-a-c".into();
+    world.settle();
+    assert_eq!(world.status().granted.len(), 0);
+    world.fail("dev-a");
+    world.settle();
+    world.removed = Some(None);
+    world.settle();
+    assert_eq!(world.open().len(), 2, "it had failed before");
+}
+
 #[test]
 fn nothing_is_kept_of_a_set_that_never_had_phases() {
     let mut world = World::new(&phase("dev", "dev", ""), &["dev-a"]);
