@@ -48,7 +48,7 @@ use crate::digest::{Digest, Hasher};
 use crate::events::Recorder;
 use crate::objects::{ApiError, Objects, Seen};
 use crate::phases::{Hangup, phased};
-use crate::rollout::{Board, Offer, listable};
+use crate::rollout::{Admission, Board, Offer, listable};
 use crate::settings::Settings;
 use crate::webhook::Candidate;
 use compare::Rules;
@@ -476,9 +476,13 @@ impl Reconciler {
         if !phased.is_empty() {
             // Whom its phase holds is neither created nor changed.
             let governed = |desired: &Desired| phased.contains(&generated.groups[desired.group].generator);
-            let goes = |desired: &&Desired| !governed(desired) || self.board.admits(key, &desired.name);
-            plan.create.retain(|desired| goes(desired) || !holds(Rule::MakingIsGated));
-            plan.compare.retain(|desired| goes(desired) || !holds(Rule::MakingIsGated));
+            let admission = |desired: &Desired| match governed(desired) {
+                true => self.board.admission(key, &desired.name),
+                false => Some(Admission::Whole),
+            };
+            let gated = holds(Rule::MakingIsGated);
+            plan.create.retain(|desired| admission(desired).is_some() || !gated);
+            plan.compare.retain(|desired| admission(desired) == Some(Admission::Whole) || !gated);
         }
         let wanted: BTreeSet<&str> = desired.iter().map(|desired| &*desired.name).collect();
         let leaving = policy.allows_delete() && owned.keys().any(|name| !wanted.contains(&**name));

@@ -1,6 +1,6 @@
 //! What the generation side hands over to the rollout side, in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_api::Application;
@@ -75,8 +75,18 @@ pub(crate) struct Typed {
 pub(crate) struct Board {
     notes: Mutex<BTreeMap<ObjectKey, Note>>,
     /// Of sets with phases: who may be created and changed.
-    admitted: Mutex<BTreeMap<ObjectKey, BTreeSet<Arc<str>>>>,
+    admitted: Mutex<BTreeMap<ObjectKey, BTreeMap<Arc<str>, Admission>>>,
     queue: Queue<ObjectKey>,
+}
+
+/// What phases let happen to an Application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It may be created and changed.
+    Whole,
+    /// It is put back: it may be created where it is gone, as the way back starts from what is there, and is not changed to
+    /// what it was put back from.
+    Creation,
 }
 
 #[derive(Clone)]
@@ -288,7 +298,7 @@ impl Board {
     }
 
     /// Says which Applications of a set with phases may be created and changed. Tells whether those are others than before.
-    pub(crate) fn admit(&self, set: &ObjectKey, names: BTreeSet<Arc<str>>) -> bool {
+    pub(crate) fn admit(&self, set: &ObjectKey, names: BTreeMap<Arc<str>, Admission>) -> bool {
         let mut admitted = self.admitted.lock();
         let news = admitted.get(set) != Some(&names);
         admitted.insert(set.clone(), names);
@@ -297,12 +307,15 @@ impl Board {
 
     /// Tells one state of who may from another.
     pub(crate) fn describe(&self, set: &ObjectKey, hasher: &mut Hasher) {
-        self.admitted.lock().get(set).into_iter().flatten().for_each(|name| hasher.str(name));
+        for (name, admission) in self.admitted.lock().get(set).into_iter().flatten() {
+            hasher.str(name);
+            hasher.number(u64::from(*admission == Admission::Whole));
+        }
     }
 
-    /// Whether an Application of a set with phases may be created and changed.
-    pub(crate) fn admits(&self, set: &ObjectKey, name: &str) -> bool {
-        self.admitted.lock().get(set).is_some_and(|names| names.contains(name))
+    /// What phases let happen to an Application of the set; nothing where it is held.
+    pub(crate) fn admission(&self, set: &ObjectKey, name: &str) -> Option<Admission> {
+        self.admitted.lock().get(set)?.get(name).copied()
     }
 
     /// What is posted for a set.

@@ -21,7 +21,7 @@ mod view;
 mod windows;
 mod write;
 
-pub(crate) use board::{Board, Offer, Phased, Template, Typed};
+pub(crate) use board::{Admission, Board, Offer, Phased, Template, Typed};
 pub(crate) use courses::register_standing;
 pub(crate) use head::has_room;
 pub(crate) use label::label_value;

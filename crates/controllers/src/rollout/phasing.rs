@@ -14,7 +14,7 @@ use baton_rollout::machine::{Gate, Gates, PhaseStanding, PhaseWait, Progress, St
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::board::{Offer, Phased};
+use super::board::{Admission, Offer, Phased};
 use super::desk::Desk;
 use super::reconcile::{PassError, Reconciler};
 use crate::cache::ObjectKey;
@@ -193,8 +193,13 @@ impl Reconciler {
             };
             gates.insert(name, gate);
         }
-        let open = gates.iter().filter(|(_, gate)| matches!(gate, Gate::Open(_)));
-        if self.board.admit(key, open.map(|(name, _)| name.clone()).collect()) {
+        let admission = |(name, gate): (&Arc<str>, &Gate)| match gate {
+            Gate::Open(_) => Some((name.clone(), Admission::Whole)),
+            // Who is gone comes again, to be put back.
+            Gate::Back if backs.contains_key(name) => Some((name.clone(), Admission::Creation)),
+            _ => None,
+        };
+        if self.board.admit(key, gates.iter().filter_map(admission).collect()) {
             self.generation.add(key.clone());
         }
         let wait = |wait: baton_phases::Wait| PhaseWait {

@@ -257,6 +257,71 @@ async fn a_rollout_that_is_put_back_as_a_whole_stays_so_until_the_next_commit() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_person_had_put_back_does_not_come_again_when_the_next_commit_fails() {
+    let Some(scene) = scene().await else { return };
+    let set = phased(|env, phase| {
+        phase["checks"] = check(env);
+        phase["onFailure"] = json!({"action": "rollback"});
+    });
+    let good = scene.commit(&names(), "0");
+    scene.apply(set).await;
+    deployed(&scene, &good).await;
+    let withdrawn = scene.commit(&names(), "1");
+    deployed(&scene, &withdrawn).await;
+    scene.annotate_set("fleet", "baton.dev/rollback-all", Some("back")).await;
+    scene
+        .until("everything to be put back", |scene| {
+            at(scene, &good).len() == 6 && (0..3).all(|number| phase(scene, number)["state"] == "RolledBack")
+        })
+        .await;
+    let scene = scene.crash().await;
+    scene.receiver.fail("check-dev", usize::MAX);
+    let revision = scene.revision();
+    scene.commit(&names(), "2");
+    scene
+        .until("the phase to be put back", |scene| {
+            phase(scene, 0)["state"] == "RolledBack" && at(scene, &good).is_superset(&of(&["dev"]))
+        })
+        .await;
+    let after = scene.versions_since(revision).into_iter().filter_map(|version| version.object);
+    let again = after.filter(|app| app["operation"]["sync"]["revision"] == *withdrawn);
+    assert_eq!(again.map(|app| text(&app, "/metadata/name")).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_put_back_and_deleted_comes_again_as_it_was_put_back() {
+    let Some(scene) = scene().await else { return };
+    let good = scene.commit(&names(), "0");
+    scene.apply(phased(|_, _| {})).await;
+    deployed(&scene, &good).await;
+    let bad = scene.commit(&names(), "1");
+    deployed(&scene, &bad).await;
+    scene.annotate_set("fleet", "baton.dev/rollback-all", Some("back")).await;
+    scene.until("everything to be put back", |scene| at(scene, &good).len() == 6).await;
+    comes_again(&scene, &good).await;
+    // Also by somebody who has only what is stored.
+    let scene = scene.crash().await;
+    comes_again(&scene, &good).await;
+}
+
+/// An Application that is put back is deleted, and comes again without having been anything else.
+async fn comes_again(scene: &Scene, good: &str) {
+    let uid = |scene: &Scene| scene.applications().get("cc-test").map(|app| text(app, "/metadata/uid"));
+    let (before, revision) = (uid(scene), scene.revision());
+    scene.control.delete_object(API_VERSION, "Application", NAMESPACE, "cc-test").await.expect("a deletion");
+    scene
+        .until("another to be there", |scene| {
+            uid(scene).is_some_and(|uid| Some(uid) != before) && at(scene, good).len() == 6
+        })
+        .await;
+    assert_eq!(scene.applications()["cc-test"]["spec"]["source"]["targetRevision"], *good);
+    let since = scene.versions_since(revision).into_iter().filter_map(|version| version.object);
+    let synced = since.filter(|app| !app["operation"].is_null());
+    let synced: BTreeSet<String> = synced.map(|app| text(&app, "/operation/sync/revision")).collect();
+    assert_eq!(synced, BTreeSet::from([good.to_owned()]), "nothing else was brought there");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_hook_stops_the_rollout_until_somebody_advances_it() {
     let Some(scene) = scene().await else { return };
     let commit = scene.commit(&names(), "0");
