@@ -62,12 +62,14 @@ pub(crate) fn of_call(http: Option<&HttpCall>, command: Option<&CommandCall>) ->
     let headers = http.into_iter().flat_map(|call| &call.headers).filter(|(name, _)| is_header_named(name));
     let variables = command.into_iter().flat_map(|call| &call.env).filter(|(name, _)| is_variable(name));
     let of_headers = headers.flat_map(|(_, value)| parts(value));
-    of_headers.chain(variables.map(|(_, value)| value.clone())).collect()
+    let all = of_headers.chain(variables.map(|(_, value)| value.clone()));
+    // The name of a Secret is none: to hide it would hide from people what is missing.
+    all.filter(|part| !part.contains("{{")).collect()
 }
 
 /// What is a credential in the value of a header: what follows the name of a scheme, the values of cookies, and the
 /// password that `Basic` wraps.
-fn parts(value: &str) -> Vec<String> {
+pub(crate) fn parts(value: &str) -> Vec<String> {
     let value = value.trim();
     let mut parts = Vec::new();
     let (scheme, rest) = value.split_once(' ').unwrap_or(("", value));

@@ -49,7 +49,7 @@ pub use http::{
 pub use limits::{CommandLimits, Limits};
 pub use needs::{Need, check_needs, hook_needs};
 pub use outcome::{Fault, Outcome, Reason, Verdict};
-pub use prepare::{Occasion, prepare_check, prepare_hook};
+pub use prepare::{Occasion, destination, prepare_check, prepare_hook};
 pub use runner::Runner;
 pub use scope::{check_timeout, hook_timeout, is_check_per_target, is_hook_per_target};
 pub use secret::{Cut, Redactor, Secret};

@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::call::{Action, Call, Invocation, Request, Role, SetName};
 use crate::credential;
+use crate::http::origin;
 use crate::outcome::{Fault, Reason};
 use crate::secret::{Redactor, Secret};
 use crate::text::{self, Complaint, Secrets, Values};
@@ -47,7 +48,7 @@ pub fn prepare_hook(
     occasion: &Occasion<'_>,
     policy: &Policy,
 ) -> Result<Call, Fault> {
-    let filling = Filling::new(&Item::from(hook), occasion, policy);
+    let mut filling = Filling::new(&Item::from(hook), occasion, policy);
     let mut filled = hook.clone();
     filled.http = filling.http(hook.http.as_ref())?;
     filled.command = filling.command(hook.command.as_ref())?;
@@ -61,13 +62,23 @@ pub fn prepare_hook(
 /// # Errors
 /// As for [`prepare_hook`].
 pub fn prepare_check(check: &Check, occasion: &Occasion<'_>, policy: &Policy) -> Result<Call, Fault> {
-    let filling = Filling::new(&Item::from(check), occasion, policy);
+    let mut filling = Filling::new(&Item::from(check), occasion, policy);
     let mut filled = check.clone();
     filled.http = filling.http(check.http.as_ref())?;
     filled.command = filling.command(check.command.as_ref())?;
     let mut findings = Findings::default();
     validate_check(&filled, "check", &policy.for_filled(), &mut findings);
     filling.finish(&Item::from(&filled), Role::Check, findings)
+}
+
+/// Where an HTTP call goes, filled in: scheme, host and port, and nothing that could be a credential. Nothing where it cannot
+/// be filled in, which the call itself tells. No secret is in reach, as none may be in a URL.
+pub fn destination(call: &HttpCall, occasion: &Occasion<'_>, policy: &Policy) -> Option<String> {
+    let now = occasion.now.to_zoned(TimeZone::UTC);
+    let (set, phase, params) = (occasion.set, occasion.phase, occasion.params);
+    let values = Values { set, phase, params, secrets: None, now: &now };
+    let url = text::fill(policy.language, &call.url, &values).ok()?;
+    Some(origin(&Url::parse(&url).ok()?))
 }
 
 /// One call on its way to be filled in.
@@ -78,6 +89,9 @@ struct Filling<'a> {
     redactor: Redactor,
     /// Whether texts have secrets in reach.
     declares_secrets: bool,
+    /// Values of headers and variables that a secret went into. A receiver may say them again, and the secret may have any
+    /// form in them.
+    made_of_secrets: Vec<String>,
 }
 
 /// Where a text goes, as far as secrets are concerned.
@@ -102,22 +116,23 @@ impl<'a> Filling<'a> {
             now: occasion.now.to_zoned(TimeZone::UTC),
             redactor: redactor(occasion.secrets, &credentials),
             declares_secrets: !item.secret_refs.is_empty() || !occasion.secrets.is_empty(),
+            made_of_secrets: Vec::new(),
         }
     }
 
-    fn http(&self, call: Option<&HttpCall>) -> Result<Option<HttpCall>, Fault> {
+    fn http(&mut self, call: Option<&HttpCall>) -> Result<Option<HttpCall>, Fault> {
         let Some(call) = call else { return Ok(None) };
         let mut filled = call.clone();
         filled.url = self.fill("http.url", &call.url, Place::Seen)?;
         filled.body = self.fill("http.body", &call.body, Place::Hidden)?;
         for (name, value) in &mut filled.headers {
             let place = Place::of_credential(credential::is_header_named(name));
-            *value = self.fill(&format!("http.headers[{name}]"), value, place)?;
+            *value = self.fill_noting(&format!("http.headers[{name}]"), value, place)?;
         }
         Ok(Some(filled))
     }
 
-    fn command(&self, call: Option<&CommandCall>) -> Result<Option<CommandCall>, Fault> {
+    fn command(&mut self, call: Option<&CommandCall>) -> Result<Option<CommandCall>, Fault> {
         let Some(call) = call else { return Ok(None) };
         let mut filled = call.clone();
         // The first is the program, which is what is written.
@@ -126,9 +141,18 @@ impl<'a> Filling<'a> {
         }
         for (name, value) in &mut filled.env {
             let place = Place::of_credential(credential::is_variable(name));
-            *value = self.fill(&format!("command.env[{name}]"), value, place)?;
+            *value = self.fill_noting(&format!("command.env[{name}]"), value, place)?;
         }
         Ok(Some(filled))
+    }
+
+    fn fill_noting(&mut self, path: &str, written: &str, place: Place) -> Result<String, Fault> {
+        let filled = self.fill(path, written, place)?;
+        if text::mentions_secrets(written) {
+            // Of a header, without the name of a scheme, which hides nothing.
+            self.made_of_secrets.extend(credential::parts(&filled));
+        }
+        Ok(filled)
     }
 
     fn fill(&self, path: &str, written: &str, place: Place) -> Result<String, Fault> {
@@ -140,6 +164,13 @@ impl<'a> Filling<'a> {
             secrets: (place != Place::Seen).then_some(occasion.secrets),
             now: &self.now,
         };
+        let used = text::keys_used(self.policy.language, written);
+        let missing = used.iter().find(|(secret, key)| {
+            values.secrets.and_then(|all| all.get(secret)).is_some_and(|keys| !keys.contains_key(key))
+        });
+        if let Some((secret, key)) = missing {
+            return Err(self.fault(&format!("{path}: the Secret {secret:?} has no key {key:?}")));
+        }
         let withholds = match place {
             Place::Seen => false,
             Place::Hidden => self.declares_secrets,
@@ -162,7 +193,9 @@ impl<'a> Filling<'a> {
 
     /// Makes the call, if what it was filled in with is good.
     fn finish(mut self, item: &Item<'_>, role: Role, findings: Findings) -> Result<Call, Fault> {
-        self.redactor = redactor(self.occasion.secrets, &credential::of_call(item.http, item.command));
+        let mut hidden = credential::of_call(item.http, item.command);
+        hidden.append(&mut self.made_of_secrets);
+        self.redactor = redactor(self.occasion.secrets, &hidden);
         if let Some(finding) = findings.first_error() {
             let path = finding.path.split_once('.').map_or(finding.path.as_str(), |(_, rest)| rest);
             return Err(self.fault(&format!("{path}: {}", finding.message)));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stands where a secret was.
@@ -29,7 +29,7 @@ pub struct Secret(String);
 ///
 /// # Guarantees
 /// In any text a secret is found as it is, backwards, and as JSON, percent-encoding, base64 and hexadecimal digits write
-/// it when it stands alone, in upper and lower case. In somebody else's text, whatever part of these it has in common
+/// it when it stands alone, in upper and lower case; in base64 also as a part of something longer. In somebody else's text, whatever part of these it has in common
 /// with a secret of [`RUN`] bytes or more is taken out too. A receiver or a program that changes a secret in another way
 /// can print it.
 #[derive(Clone, Default)]
@@ -174,11 +174,22 @@ fn forms(secret: &str) -> Vec<String> {
         forms.push(json[1..json.len() - 1].to_owned());
         forms.push(utf8_percent_encode(text, COMPONENT).to_string());
         forms.push(utf8_percent_encode(text, NON_ALPHANUMERIC).to_string());
-        forms.push(STANDARD_NO_PAD.encode(text));
-        forms.push(URL_SAFE_NO_PAD.encode(text));
+        for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            forms.push(engine.encode(text));
+            forms.extend((0..3).map(|offset| inside(engine, text, offset)));
+        }
         forms.push(text.bytes().map(|byte| format!("{byte:02x}")).collect());
     }
     forms
+}
+
+/// The letters of base64 that a text alone decides about where it stands in something longer, so many bytes after a multiple
+/// of three. A letter holds six bits: the first and the last may have some of what stands beside it.
+fn inside(engine: &GeneralPurpose, text: &str, offset: usize) -> String {
+    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(text.bytes()).collect();
+    let encoded = engine.encode(&padded);
+    let (first, last) = ((offset * 8).div_ceil(6), padded.len() * 8 / 6);
+    encoded[first..last].to_owned()
 }
 
 #[cfg(test)]
@@ -209,6 +220,22 @@ mod tests {
             ("abc is too short to look for", "abc is too short to look for"),
         ] {
             assert_eq!(redactor.redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_known_in_the_base64_of_something_longer() {
+        let secret = "SuperSecretValue12345";
+        let redactor = Redactor::new([secret]);
+        for before in ["", "u", "u:", "us:", "user:"] {
+            for after in ["", "\n", "-x", " and more"] {
+                let wrapped = STANDARD_NO_PAD.encode(format!("{before}{secret}{after}"));
+                let told = redactor.redact(&wrapped);
+                assert!(told.contains(MASK), "{told}");
+                // What is left is of what stands around it, and a letter at each edge that is of both.
+                let left = told.replace(MASK, "").len();
+                assert!(left <= (before.len() * 8).div_ceil(6) + (after.len() * 8).div_ceil(6) + 2, "{told}");
+            }
         }
     }
 
@@ -255,6 +282,6 @@ mod tests {
     #[test]
     fn debug_output_shows_nothing() {
         assert_eq!(format!("{:?} {:?}", Secret::new("hunter2"), Secret::default()), "<secret> \"\"");
-        assert_eq!(format!("{:?}", Redactor::new(["hunter2"])), "Redactor(4 forms)");
+        assert_eq!(format!("{:?}", Redactor::new(["hunter2"])), "Redactor(7 forms)");
     }
 }

@@ -160,7 +160,7 @@ fn next_hop(request: &Request, url: &Url, reply: &Reply) -> Result<Option<Url>, 
         return Ok(Some(next));
     }
     refuse(format!(
-        "the {} to {} with status {}, which is not followed; use the URL it redirects to",
+        "the {} to {} with status {}, which is not followed; write the receiver's own URL",
         request.method,
         origin(&next),
         reply.status.as_u16()

@@ -105,7 +105,7 @@ async fn a_post_goes_on_only_as_a_post_and_only_to_its_own_origin() {
     let outcome = call(local(), "POST", receiver.url("/turned"), json!({})).await;
     let message = format!(
         "http://{address} redirects the POST to http://{address} with status 303, which is not followed; \
-         use the URL it redirects to"
+         write the receiver's own URL"
     );
     assert_eq!(fault(&outcome), (Reason::BadRedirect, message.as_str()));
 

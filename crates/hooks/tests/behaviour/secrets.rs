@@ -1,6 +1,7 @@
 //! No secret is ever told.
 
-use baton_hooks::{Action, Call, Outcome, Role, Verdict};
+use base64::Engine as _;
+use baton_hooks::{Action, Call, Fault, Outcome, Role, Settings, Verdict};
 use serde_json::{Value, json};
 
 use crate::receiver::{Receiver, answer};
@@ -70,9 +71,13 @@ async fn a_command_tells_no_secret_even_if_it_tries() {
 
 /// What a hook in the language of Go templates comes to that cannot be filled in.
 fn fault_in_go(configuration: Value) -> String {
+    in_go(&Operator::new().settings(), configuration).expect_err("it cannot be filled in").to_string()
+}
+
+fn in_go(settings: &Settings, configuration: Value) -> Result<Call, Fault> {
     use baton_hooks::{Language, Namespace, Occasion, Policy, prepare_hook};
     let configuration = serde_json::from_value(configuration).expect("the JSON of a hook");
-    let policy = Policy::new(&Operator::new().settings(), Namespace::ControlPlane, Language::Go);
+    let policy = Policy::new(settings, Namespace::ControlPlane, Language::Go);
     let (set, secrets, params) =
         (crate::support::set(), crate::support::secrets(), baton_template::Map::new([]));
     let occasion = Occasion {
@@ -84,8 +89,7 @@ fn fault_in_go(configuration: Value) -> String {
         attempt: 1,
         idempotency_key: "key",
     };
-    let fault = prepare_hook(&configuration, Role::PreHook, &occasion, &policy).expect_err("it fails");
-    fault.message
+    prepare_hook(&configuration, Role::PreHook, &occasion, &policy)
 }
 
 #[test]
@@ -179,6 +183,50 @@ async fn what_comes_back_changed_or_in_part_is_not_told() {
     let call = hook(&local(), Role::PreHook, configuration).expect("the hook is good");
     let outcome = run(local(), &call).await;
     assert_eq!(outcome.output, "[redacted] [redacted] bad token [redacted]… [redacted]");
+}
+
+#[tokio::test]
+async fn a_secret_inside_something_longer_that_is_encoded_is_not_told() {
+    let signed = base64::engine::general_purpose::STANDARD.encode(format!("u:{SECRET}"));
+    let echoed = signed.clone();
+    let receiver = Receiver::start(move |_| answer(500, &[], &format!("you said {echoed}"))).await;
+    let value = "{{ printf \"u:%s\" .secrets.servicenow.token | b64enc }}";
+    for places in [json!({"body": value}), json!({"headers": {"X-Sig": value}})] {
+        let mut http = json!({"url": receiver.url("/")});
+        for (key, value) in places.as_object().into_iter().flatten() {
+            http[key] = value.clone();
+        }
+        let configuration = with_secret(json!({"type": "http", "http": http}));
+        let call = in_go(&local(), configuration).expect("the hook is good");
+        let told = run(local(), &call).await.output;
+        assert!(told.starts_with("you said") && told.contains("[redacted]"), "{told}");
+        // What stands before it may be seen, and a letter that is of both.
+        assert!(!told.contains(&signed[..5]) && !told.contains(&signed[5..11]), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_header_is_made_of_a_secret_in_any_way_is_not_told() {
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let twice = encode(&encode(SECRET));
+    let receiver = Receiver::start(move |_| answer(500, &[], &format!("bad signature {twice}"))).await;
+    let configuration = with_secret(json!({"type": "http", "http": {
+        "url": receiver.url("/"), "headers": {"X-Sig": "{{ .secrets.servicenow.token | b64enc | b64enc }}"},
+    }}));
+    let call = in_go(&local(), configuration).expect("the hook is good");
+    assert_eq!(run(local(), &call).await.output, "bad signature [redacted]");
+}
+
+#[test]
+fn a_key_that_a_secret_has_not_is_named() {
+    for name in ["Authorization", "X-Foo"] {
+        let configuration = with_secret(json!({"type": "http", "http": {
+            "url": "https://example.com/", "headers": {name: "Bearer {{.secrets.servicenow.nokey}}"},
+        }}));
+        let fault = hook(&local(), Role::PreHook, configuration).expect_err("there is no such key");
+        let expected = format!("http.headers[{name}]: the Secret \"servicenow\" has no key \"nokey\"");
+        assert_eq!(fault.to_string(), expected);
+    }
 }
 
 #[tokio::test]
