@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseApplicationState, PhaseStatus};
+use baton_api::phase_status::{GeneratorPhases, PhaseApplication, PhaseApplicationState, PhaseState};
 use baton_api::phases::DeploymentStrategy;
 use baton_api::{ApplicationSet, ApplicationSetSpec};
 use baton_rollout::plan::rolling_steps;
@@ -14,6 +14,7 @@ use crate::anywhere::{compile_anywhere, language};
 use crate::compile::misplaced;
 use crate::forecast::{Forecast, Removal, removal, told};
 use crate::lint::contradictions;
+use crate::machine::{is_back, is_frozen};
 use crate::targets::{Target, assign_on, entry};
 
 /// A set whose phases are to be told of.
@@ -92,8 +93,8 @@ fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
     preview.operator = read.operator.iter().map(ToString::to_string).collect();
     preview.problems.extend(read.compiled.errors().map(ToString::to_string));
     let Some(plan) = &read.compiled.plan else { return Some(Preview { held: all(), ..preview }) };
-    let phases =
-        proposal.before.map(|before| on_its_way(before, proposal.set, generator)).unwrap_or_default();
+    let on_its_way = proposal.before.and_then(|before| on_its_way(before, proposal.set, generator));
+    let phases = on_its_way.map(|stored| stored.phases.as_slice()).unwrap_or_default();
     let begun = |name: &str| {
         let held = |entry: &PhaseApplication| entry.state == PhaseApplicationState::Held;
         phases.iter().any(|phase| entry(phase, name).is_some_and(|entry| !held(entry)))
@@ -118,21 +119,41 @@ fn of_generator(proposal: &Proposal<'_>, generator: usize) -> Option<Preview> {
     }
     let doubtful = read.compiled.findings.iter().filter(|finding| !finding.is_error());
     told.warnings.extend(doubtful.map(ToString::to_string));
+    told.warnings.extend(on_its_way.and_then(stands_still));
     preview.forecast = Some(told);
     Some(preview)
 }
 
 /// How far the rollout is that goes on where the set is as it is now but for whom its generators give; nothing where none is on
 /// its way, or another begins. What does not fit into the status is not known here.
-fn on_its_way<'s>(before: &'s ApplicationSet, after: &ApplicationSet, generator: usize) -> &'s [PhaseStatus] {
+fn on_its_way<'s>(
+    before: &'s ApplicationSet,
+    after: &ApplicationSet,
+    generator: usize,
+) -> Option<&'s GeneratorPhases> {
     let strategy = |set: &ApplicationSet| {
         set.spec.generators.get(generator).and_then(|it| it.deployment_strategy.clone())
     };
     let rest = |set: &ApplicationSet| ApplicationSetSpec { generators: Vec::new(), ..set.spec.clone() };
     let goes_on = strategy(before) == strategy(after) && rest(before) == rest(after);
     let stored = had(before, generator).flatten().filter(|_| goes_on);
-    let open = stored.filter(|stored| stored.current_phase < stored.total_phases);
-    open.map(|stored| stored.phases.as_slice()).unwrap_or_default()
+    stored.filter(|stored| stored.current_phase < stored.total_phases)
+}
+
+/// Why nothing of what is forecast happens by itself, where the rollout that goes on has come to a stand.
+fn stands_still(stored: &GeneratorPhases) -> Option<String> {
+    let open = stored.phases.get(usize::try_from(stored.current_phase).ok()?)?;
+    let remedy = &open.failure.as_ref()?.remedy;
+    let goes_back = open.state == PhaseState::RollingBack;
+    (goes_back || is_frozen(open)).then(|| {
+        let entries = stored.phases.iter().flat_map(|phase| &phase.applications);
+        let stays = match entries.filter(|entry| is_back(&entry.state)).count() {
+            0 => String::new(),
+            1 => "1 Application stays put back, and ".to_owned(),
+            count => format!("{count} Applications stay put back, and "),
+        };
+        format!("phase {:?} is {}: {stays}nobody else changes; it needs {remedy}", open.name, open.state)
+    })
 }
 
 /// Which phases are others than before.

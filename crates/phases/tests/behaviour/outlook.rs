@@ -56,6 +56,29 @@ fn a_set_is_told_of_generator_by_generator() {
 }
 
 #[test]
+fn of_what_was_put_back_it_is_told_that_nothing_changes_by_itself() {
+    let phases = phase("dev", "dev", "onFailure: {action: rollback}") + &phase("prod", "prod", "");
+    let mut world = World::new(&phases, &["dev-a", "prod-a"]);
+    world.settle();
+    world.fail("dev-a");
+    world.settle();
+    world.see("dev-a", Progress::Done);
+    world.seen.get_mut("dev-a").expect("it is there").pin = "old".into();
+    world.settle();
+    let mut before = set(Some(&phases), "");
+    before.status.phases = vec![world.status().clone()];
+    let warnings = |after: &ApplicationSet| {
+        let told = told(after, Some(&before), &world.targets).remove(0);
+        told.forecast.expect("phases").warnings
+    };
+    let same = warnings(&before);
+    let begin = "phase \"dev\" is RolledBack: 1 Application stays put back, and nobody else changes; it needs a new commit";
+    assert!(same.len() == 1 && same[0].starts_with(begin), "{same:?}");
+    let other = set(Some(&phases), "  goTemplate: true\n");
+    assert_eq!(warnings(&other), [""; 0], "another begins");
+}
+
+#[test]
 fn who_joins_a_rollout_on_its_way_takes_the_place_of_nobody_who_has_begun() {
     let phases = phase("canary", "dev", "maxUpdate: 1\nwaitDuration: 1h") + &phase("all", "dev", "");
     let mut world = World::new(&phases, &["dev-b", "dev-c"]);
