@@ -96,7 +96,7 @@ impl Elector {
             // An API that hangs is asked anew.
             match tokio::time::timeout(self.times.renew_deadline, self.try_lead()).await {
                 Ok(Ok(true)) => return,
-                Ok(Ok(false)) => {}
+                Ok(Ok(false)) => self.tell_holder(),
                 Ok(Err(error)) => self.tell(&error, "the lease could not be taken"),
                 Err(_) => tracing::warn!(lease = self.name, "the API did not answer in time about the lease"),
             }
@@ -184,6 +184,35 @@ impl Elector {
         self.seen.as_ref().is_some_and(|(spec, _)| spec["holderIdentity"] != self.identity.as_str())
     }
 
+    /// Says, once, whom this one follows. One of its own Deployment is as it should be; another may stay for ever.
+    fn tell_holder(&mut self) {
+        let Some((holder, is_strange)) = self.holder() else { return };
+        let told = format!("{holder} {is_strange}");
+        if self.told == told {
+            return;
+        }
+        let lease = self.name;
+        match is_strange {
+            false => tracing::info!(lease, holder, "this controller follows"),
+            true => tracing::warn!(
+                lease,
+                holder,
+                "this controller only follows, for another holds the lease: stop that one if it is not meant to, and delete the \
+                 lease if it is gone"
+            ),
+        }
+        self.told = told;
+    }
+
+    /// Who leads, and whether that is strange: somebody of another Deployment, or one that is not heard of for longer than this
+    /// one would wait.
+    fn holder(&self) -> Option<(String, bool)> {
+        let (spec, since) = self.seen.as_ref()?;
+        let holder = spec["holderIdentity"].as_str().filter(|holder| !holder.is_empty())?;
+        let is_silent = since.elapsed() > self.times.duration;
+        Some((holder.to_owned(), is_silent || deployment(holder) != deployment(&self.identity)))
+    }
+
     fn tell(&mut self, error: &ApiError, what: &str) {
         let told = error.to_string();
         if self.told == told {
@@ -196,6 +225,12 @@ impl Elector {
         tracing::warn!(%error, lease = self.name, "{what}{hint}");
         self.told = told;
     }
+}
+
+/// The Deployment of an identity, which is the name of a Pod and something to tell two of them apart.
+fn deployment(identity: &str) -> &str {
+    let pod = identity.split('_').next().unwrap_or_default();
+    pod.rsplitn(3, '-').nth(2).unwrap_or_default()
 }
 
 /// Whoever was faster leads.
@@ -256,6 +291,33 @@ mod tests {
         // What is another's is not given up.
         first.release().await;
         assert!(second.try_lead().await.expect("an answer"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_that_may_stay_for_ever_is_strange() {
+        let (client, times) =
+            (cluster(), LeaseTimes { duration: Duration::from_secs(8), ..LeaseTimes::default() });
+        let named = |pod: &str| Elector { identity: format!("{pod}_1"), ..elector(&client, times) };
+        let mut first = named("argocd-applicationset-controller-6d8f-abcde");
+        first.win().await;
+        for (pod, is_strange) in [
+            ("argocd-applicationset-controller-77bb-fghij", false),
+            ("baton-applicationset-controller-77bb-fghij", true),
+        ] {
+            let mut second = named(pod);
+            assert!(!second.try_lead().await.expect("an answer"));
+            assert_eq!(second.holder(), Some((first.identity.clone(), is_strange)), "{pod}");
+        }
+        // By its own word it leads for a day, and nothing is heard of it.
+        let mut lease = first.leases.get(LEASE).await.expect("an answer").expect("a Lease");
+        lease["spec"]["leaseDurationSeconds"] = 86_400.into();
+        first.leases.replace(LEASE, &lease).await.expect("it is written");
+        let mut second = named("argocd-applicationset-controller-77bb-fghij");
+        assert!(!second.try_lead().await.expect("an answer"));
+        assert_eq!(second.holder().map(|(_, is_strange)| is_strange), Some(false));
+        tokio::time::sleep(times.duration + times.retry_period).await;
+        assert!(!second.try_lead().await.expect("an answer"));
+        assert_eq!(second.holder().map(|(_, is_strange)| is_strange), Some(true));
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ mod environment;
 mod events;
 mod guarded;
 mod leader;
+mod leading;
 mod metrics;
 mod namespaces;
 mod notifications;

@@ -18,6 +18,7 @@ use prometheus_client::registry::Registry;
 use crate::application::ApplicationController;
 use crate::cache::{Held, Known, ObjectKey, Synced};
 use crate::controller::Controller;
+use crate::leading::{Lead, WhileLeading};
 use crate::namespaces::AllowedNamespaces;
 use crate::notifications::NotificationController;
 
@@ -79,8 +80,10 @@ pub(crate) fn register_sets(
     known: Arc<Known>,
     allowed: AllowedNamespaces,
     labels: Vec<String>,
+    lead: &Lead,
 ) {
-    registry.register_collector(Box::new(SetCollector { known, allowed, labels }));
+    let told = SetCollector { known, allowed, labels };
+    registry.register_collector(Box::new(WhileLeading { lead: lead.clone(), told }));
 }
 
 /// `/metrics`, `/healthz` and `/readyz` of the controllers that run in one process.

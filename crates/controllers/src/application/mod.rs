@@ -53,6 +53,7 @@ use crate::client::Requests;
 use crate::controller::{PassFailed, RunError, scoped};
 use crate::events;
 use crate::leader::Elector;
+use crate::leading::{Lead, WhileLeading};
 use crate::metrics::SharedRegistry;
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
@@ -88,6 +89,7 @@ struct Shared {
     asks: Arc<Asks>,
     clusters: Clusters,
     reconciler: Reconciler,
+    lead: Lead,
     registry: SharedRegistry,
     metrics: Metrics,
     synced: Caches,
@@ -128,15 +130,17 @@ impl ApplicationController {
         let known = Arc::new(Known::new(Config::initial(&settings)));
         let mut registry = Registry::default();
         requests.registered(&mut registry);
-        let queue_metrics = QueueMetrics::registered(&mut registry, "application");
+        let lead = Lead::registered(&mut registry, "application", settings.leader_election);
+        let queue_metrics = QueueMetrics::registered(&mut registry, "application", &lead);
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let asks = Arc::new(Asks::new(queue));
         let metrics = Metrics::registered(&mut registry);
-        registry.register_collector(Box::new(ApplicationCollector {
+        let told = ApplicationCollector {
             known: known.clone(),
             labels: settings.metrics_labels.clone(),
             conditions: settings.metrics_conditions.clone(),
-        }));
+        };
+        registry.register_collector(Box::new(WhileLeading { lead: lead.clone(), told }));
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let clusters = Clusters::new(
             connect,
@@ -162,6 +166,7 @@ impl ApplicationController {
             asks,
             clusters,
             reconciler,
+            lead,
             registry: Arc::new(RwLock::new(registry)),
             metrics,
             synced: Caches::new(),
@@ -222,6 +227,7 @@ impl ApplicationController {
             () = elector.win() => {}
         }
         tracing::info!("this Application controller leads");
+        shared.lead.begin();
         self.start_workers(&mut tasks);
         let lost = tokio::select! {
             biased;
@@ -231,6 +237,7 @@ impl ApplicationController {
             }
             () = elector.hold() => RunError::LostLead,
         };
+        shared.lead.end();
         shared.asks.queue.shut_down();
         Err(lost)
     }

@@ -29,6 +29,7 @@ use crate::cache::{Known, ObjectKey, Observed, Synced, follow};
 use crate::client::Requests;
 use crate::events;
 use crate::leader::Elector;
+use crate::leading::Lead;
 use crate::metrics::{self, PassMetrics, SharedRegistry};
 use crate::namespaces::AllowedNamespaces;
 use crate::phases::{CallMetrics, Caller, HookCaller, PhaseParts, Phases};
@@ -80,6 +81,7 @@ struct Shared {
     queue: Queue<ObjectKey>,
     reconciler: Reconciler,
     rollout: rollout::Reconciler,
+    lead: Lead,
     registry: SharedRegistry,
     passes: PassMetrics,
     synced: Caches,
@@ -152,7 +154,8 @@ impl Controller {
         let known = Arc::new(Known::default());
         let mut registry = Registry::default();
         requests.registered(&mut registry);
-        let queue_metrics = QueueMetrics::registered(&mut registry, "applicationset");
+        let lead = Lead::registered(&mut registry, "applicationset", settings.leader_election);
+        let queue_metrics = QueueMetrics::registered(&mut registry, "applicationset", &lead);
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let passes = PassMetrics::registered(&mut registry);
         metrics::register_sets(
@@ -160,13 +163,14 @@ impl Controller {
             known.clone(),
             allowed.clone(),
             settings.metrics_labels.clone(),
+            &lead,
         );
-        rollout::register_standing(&mut registry, known.clone(), allowed.clone());
+        rollout::register_standing(&mut registry, known.clone(), allowed.clone(), &lead);
         // A dry run must not leave events of things that did not happen.
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let (recorder, scribe) = if settings.dry_run { (None, None) } else { (Some(recorder), Some(scribe)) };
-        let rollout_queue =
-            Queue::new(Backoff::default(), settings.seed, QueueMetrics::registered(&mut registry, "rollout"));
+        let queue_metrics = QueueMetrics::registered(&mut registry, "rollout", &lead);
+        let rollout_queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let board = Arc::new(Board::new(rollout_queue.clone()));
         let phases = Phases::new(PhaseParts {
             client: client.clone(),
@@ -198,6 +202,7 @@ impl Controller {
             queue,
             reconciler,
             rollout,
+            lead,
             registry: Arc::new(RwLock::new(registry)),
             passes,
             synced: Caches::new(),
@@ -275,6 +280,7 @@ impl Controller {
             () = elector.win() => {}
         }
         tracing::info!("this controller leads");
+        shared.lead.begin();
         self.start_workers(&mut tasks);
         let lost = tokio::select! {
             biased;
@@ -284,6 +290,7 @@ impl Controller {
             }
             () = elector.hold() => RunError::LostLead,
         };
+        shared.lead.end();
         shared.queue.shut_down();
         shared.rollout.queue.shut_down();
         shared.rollout.phases.stop();

@@ -45,6 +45,7 @@ use crate::client::Requests;
 use crate::controller::{RunError, scoped};
 use crate::events;
 use crate::leader::Elector;
+use crate::leading::Lead;
 use crate::metrics::SharedRegistry;
 use crate::namespaces::AllowedNamespaces;
 use crate::queue::{Backoff, Queue, QueueMetrics};
@@ -80,6 +81,7 @@ struct Shared {
     known: Arc<Known>,
     queue: Queue<About>,
     reconciler: Reconciler,
+    lead: Lead,
     registry: SharedRegistry,
     synced: Caches,
     scribe: Mutex<Option<events::Scribe>>,
@@ -130,7 +132,8 @@ impl NotificationController {
         let known = Arc::new(Known::new(&settings.namespace));
         let mut registry = Registry::default();
         requests.registered(&mut registry);
-        let queue_metrics = QueueMetrics::registered(&mut registry, "notifications");
+        let lead = Lead::registered(&mut registry, "notifications", settings.leader_election);
+        let queue_metrics = QueueMetrics::registered(&mut registry, "notifications", &lead);
         let queue = Queue::new(Backoff::default(), settings.seed, queue_metrics);
         let (recorder, scribe) = events::channel(client.clone(), settings.clock.clone(), EVENT_SOURCE);
         let reconciler = Reconciler {
@@ -150,6 +153,7 @@ impl NotificationController {
             known,
             queue,
             reconciler,
+            lead,
             registry: Arc::new(RwLock::new(registry)),
             synced: Caches::new(),
             scribe: Mutex::new(Some(scribe)),
@@ -195,6 +199,7 @@ impl NotificationController {
                 () = &mut shutdown => return Ok(()),
                 () = elector.win() => tracing::info!("this notifications controller leads"),
             }
+            shared.lead.begin();
         }
         let mut workers = JoinSet::new();
         for _ in 0..shared.settings.processors.max(1) {
@@ -216,6 +221,7 @@ impl NotificationController {
                 (Err(RunError::Ended(what)), FAREWELL)
             }
         };
+        shared.lead.end();
         shared.reconciler.post.close();
         shared.queue.shut_down();
         let finished = async { while workers.join_next().await.is_some() {} };

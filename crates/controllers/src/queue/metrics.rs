@@ -5,6 +5,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::leading::Lead;
+
 /// Counters of one queue. The default ones are seen by nobody.
 #[derive(Debug, Clone)]
 pub struct QueueMetrics {
@@ -13,6 +15,8 @@ pub struct QueueMetrics {
     pub(super) retries: Counter,
     pub(super) waited: Histogram,
     pub(super) worked: Histogram,
+    /// Keys of who follows are nobody's work.
+    lead: Lead,
 }
 
 impl Default for QueueMetrics {
@@ -24,14 +28,15 @@ impl Default for QueueMetrics {
             retries: Counter::default(),
             waited: seconds(),
             worked: seconds(),
+            lead: Lead::default(),
         }
     }
 }
 
 impl QueueMetrics {
     /// Counters that stand in `registry`, labelled with the queue's name.
-    pub fn registered(registry: &mut Registry, name: &str) -> QueueMetrics {
-        let metrics = QueueMetrics::default();
+    pub(crate) fn registered(registry: &mut Registry, name: &str, lead: &Lead) -> QueueMetrics {
+        let metrics = QueueMetrics { lead: lead.clone(), ..QueueMetrics::default() };
         let registry = registry.sub_registry_with_label(("name".into(), name.to_owned().into()));
         registry.register("workqueue_depth", "Keys that are due", metrics.depth.clone());
         registry.register("workqueue_adds", "Keys that became due", metrics.adds.clone());
@@ -52,6 +57,7 @@ impl QueueMetrics {
     }
 
     pub(super) fn set_depth(&self, depth: usize) {
+        let depth = if self.lead.is_ours() { depth } else { 0 };
         self.depth.set(i64::try_from(depth).unwrap_or(i64::MAX));
     }
 }

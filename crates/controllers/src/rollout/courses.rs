@@ -20,6 +20,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::cache::{Held, Known, ObjectKey};
+use crate::leading::{Lead, WhileLeading};
 use crate::namespaces::AllowedNamespaces;
 
 /// From what a small fleet takes to what waits for a person over a weekend, in seconds.
@@ -182,8 +183,14 @@ struct Standing {
 }
 
 /// Adds how rollouts stand.
-pub(crate) fn register_standing(registry: &mut Registry, known: Arc<Known>, allowed: AllowedNamespaces) {
-    registry.register_collector(Box::new(Standing { known, allowed }));
+pub(crate) fn register_standing(
+    registry: &mut Registry,
+    known: Arc<Known>,
+    allowed: AllowedNamespaces,
+    lead: &Lead,
+) {
+    let told = Standing { known, allowed };
+    registry.register_collector(Box::new(WhileLeading { lead: lead.clone(), told }));
 }
 
 /// One value of a family, and its labels.

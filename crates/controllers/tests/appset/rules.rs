@@ -50,11 +50,23 @@ async fn of_two_controllers_one_leads_and_the_other_follows_on() {
         calls.filter(|call| call.method != http::Method::GET && !call.path.contains("/leases")).count()
     };
     assert_eq!(wrote(&second), 0, "the second only watches");
+    // Nobody's work is measured twice.
+    let measured = |scene: &Scene, line: &str| scene.metrics().lines().any(|told| told.starts_with(line));
+    assert!(measured(&first, "baton_leader{name=\"applicationset\"} 1"), "{}", first.metrics());
+    assert!(measured(&first, "argocd_appset_info{"), "{}", first.metrics());
+    for line in ["baton_leader{name=\"applicationset\"} 0", "workqueue_depth{name=\"applicationset\"} 0"] {
+        assert!(measured(&second, line), "{line}: {}", second.metrics());
+    }
+    assert!(!measured(&second, "argocd_appset_info{"), "{}", second.metrics());
     first.stop().await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     second.put(set("set", list(&["a", "b", "c"]))).await;
     assert_eq!(second.names(), ["a", "b", "c"]);
     assert!(wrote(&second) > 0);
+    assert!(
+        measured(&second, "baton_leader{name=\"applicationset\"} 1")
+            && measured(&second, "argocd_appset_info{")
+    );
 }
 
 #[tokio::test(start_paused = true)]

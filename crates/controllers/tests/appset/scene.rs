@@ -77,6 +77,14 @@ impl Scene {
         Scene { cluster, wire, controller, settings, running, stop: Some(stop) }
     }
 
+    /// What is measured, as /metrics tells it.
+    pub(crate) fn metrics(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.controller.registry().read())
+            .expect("metrics");
+        text
+    }
+
     /// Ends the controller and starts a new one over the same cluster.
     pub(crate) async fn restart(mut self) -> Scene {
         self.stop().await;
