@@ -8,6 +8,7 @@ use baton_api::ApplicationSet;
 use baton_api::names::{API_VERSION, baton as names};
 use baton_hooks::{Outcome, Role, Verdict};
 use baton_phases::{Answer, Ask};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::Value;
 
@@ -46,9 +47,9 @@ pub(super) struct Asked<'a> {
 // === impl Attempt ===
 
 impl Attempt {
-    pub(super) fn new(set: &ApplicationSet, prepared: &Prepared) -> Attempt {
+    pub(super) fn new(set: &ApplicationSet, prepared: &Prepared, now: Timestamp) -> Attempt {
         let about = reference(set);
-        Attempt { about, call: prepared.call.clone(), outline: prepared.what.outline() }
+        Attempt { about, call: prepared.call.clone(), outline: prepared.outline(now) }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use baton_api::phases::{Check, CommandCall, Hook, HookSecretRef, HttpCall};
-use baton_hooks::{Outcome, Policy, SetName};
+use baton_hooks::{Occasion, Outcome, Policy, Secrets, SetName, destination};
 use baton_template::Map;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
 /// Makes the calls of hooks and checks.
 pub trait Caller: Send + Sync + 'static {
@@ -35,6 +36,26 @@ pub enum What {
     Hook(Box<Hook>),
     /// A check.
     Check(Box<Check>),
+}
+
+// === impl Prepared ===
+
+impl Prepared {
+    /// What may be told of its input: see [`What::outline`]. Of an HTTP call it is where it really goes, which a parameter may
+    /// decide about.
+    pub fn outline(&self, now: Timestamp) -> String {
+        let occasion = Occasion {
+            set: &self.set,
+            phase: &self.call.phase,
+            params: &self.params,
+            secrets: &Secrets::new(),
+            now,
+            attempt: self.call.key.attempt,
+            idempotency_key: &self.call.idempotency_key,
+        };
+        let goes = self.what.http().and_then(|call| destination(call, &occasion, &self.policy));
+        goes.map_or_else(|| self.what.outline(), |origin| clipped(&origin))
+    }
 }
 
 // === impl What ===
@@ -82,7 +103,46 @@ fn clipped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use baton_hooks::{Language, Namespace, Role, Settings};
+
     use super::*;
+
+    #[test]
+    fn where_a_parameter_leads_a_call_is_told_and_not_the_parameters_name() {
+        let key = baton_phases::CallKey {
+            rollout: "r".into(),
+            generator: 0,
+            phase: 0,
+            role: Role::PreHook,
+            place: 0,
+            target: "dev-1".into(),
+            attempt: 1,
+        };
+        let call = baton_phases::Call {
+            key,
+            phase: "dev".into(),
+            name: "page".into(),
+            idempotency_key: "k".to_owned(),
+            limit: std::time::Duration::from_secs(1),
+        };
+        let outline = |url: &str| {
+            let http = Some(HttpCall { url: url.to_owned(), ..HttpCall::default() });
+            let prepared = Prepared {
+                set: SetName { namespace: "argocd".to_owned(), name: "web".to_owned() },
+                call: call.clone(),
+                what: What::Hook(Box::new(Hook { http, ..Hook::default() })),
+                params: Map::strings([("v", "10.0.0.7:8080/path-with-key")]),
+                policy: Arc::new(Policy::new(
+                    &Settings::default(),
+                    Namespace::ControlPlane,
+                    Language::Params,
+                )),
+            };
+            prepared.outline(Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(outline("http://{{v}}"), "http://10.0.0.7:8080");
+        assert_eq!(outline("https://{{unknown}}.example.com/x"), "https://{{unknown}}.example.com");
+    }
 
     #[test]
     fn what_is_told_of_a_call_is_its_host_or_its_program() {

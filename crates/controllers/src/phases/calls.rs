@@ -111,7 +111,7 @@ impl Calls {
     /// Makes a call, unless it is being made.
     pub(super) fn begin(&self, set: &ObjectKey, of: &ApplicationSet, prepared: Prepared) {
         let (key, name) = (prepared.call.key.clone(), prepared.call.name.clone());
-        let attempt = Attempt::new(of, &prepared);
+        let attempt = Attempt::new(of, &prepared, self.clock.now());
         let mut state = self.shared.state.lock();
         if state.leaving.get(set).is_some_and(|uid| of.metadata.uid.as_ref() == Some(uid)) {
             return;
