@@ -59,7 +59,7 @@ const NOTICED: &[(&[&str], Rule, &str, u64)] = &[
     (&["W1"], Rule::ComparedToSpec, "I1", 6),
     (&["H16"], Rule::ViewsBlockNothing, "I6", 22),
     (&["W2", "H11"], Rule::PinIsReported, "I1 I6", WIDE + 24),
-    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", WIDE + 2456),
+    (&["H9"], Rule::SteadyAnswers, "I1 I2 I6", WIDE + 3638),
     (&["I5"], Rule::PhasesAreGated, "I5", WIDE + 14),
     (&["I5"], Rule::MakingIsGated, "I5", PHASED + 1),
     (&["I5"], Rule::PassedOnce, "I5", PHASED + 169),
