@@ -224,8 +224,11 @@ fn work_that_cannot_be_done_ends_with_3_and_names_the_place() {
     }
 }
 
+/// Names and values of variables.
+type Variables<'a> = [(&'a str, &'a str)];
+
 /// A controller in an environment that goes no further than to look for its cluster.
-fn controller(arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
+fn controller(arguments: &[&str], variables: &Variables<'_>) -> Outcome {
     let mut command = baton();
     command.args(["controller", "--kubeconfig", "/nowhere"]).args(arguments);
     command.envs(variables.iter().copied());
@@ -235,7 +238,7 @@ fn controller(arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
 #[test]
 fn a_controller_takes_the_command_line_and_environment_of_argo_cds() {
     let taken = "cannot read /nowhere";
-    let rows: [(&[&str], &[(&str, &str)], &str); 12] = [
+    let rows: [(&[&str], &Variables<'_>, &str); 12] = [
         (&["--metrics-addr", "0", "--probe-addr=0", "--loglevel", "INFO"], &[], taken),
         (
             &[

@@ -159,10 +159,8 @@ fn depends(application: &Value, object: &Value) -> bool {
 
 async fn delete(client: &Client, object: &Value) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {
-        Some(parts) => parts,
-        None => ("", "v1"),
-    };
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", "v1"));
     let metadata = &object["metadata"];
     let api = api(client, group, version, &text(&object["kind"]), &text(&metadata["namespace"]));
     let preconditions = Preconditions { uid: Some(text(&metadata["uid"])), resource_version: None };
