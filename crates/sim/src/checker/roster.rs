@@ -1,5 +1,5 @@
-//! Who is in which step or phase, as a version of the set has it. Whoever has begun in a phase keeps its place there, who
-//! joins and what it is labelled since: what is told of that is tried too.
+//! Who is in which step or phase, as a version of the set has it. Whoever has begun in a phase keeps its place there, whoever
+//! joins and whatever it is labelled since: what is told of that is tried too.
 
 use std::collections::BTreeMap;
 
